@@ -1,0 +1,58 @@
+/**
+ * Who is calling. A caller is made from a verified credential and from nothing else (specification 1): identifiers in
+ * paths, bodies and headers select targets, they never widen or replace it. No caller means no access.
+ */
+export const credentialKinds = ['live', 'draft', 'bld', 'dat', 'drt'] as const
+export type CredentialKind = (typeof credentialKinds)[number]
+
+/** Credential kinds that act inside one application and one organisation, as opposed to a builder. */
+export type ApplicationCredentialKind = 'live' | 'draft' | 'dat'
+
+export interface CallerUser {
+  readonly userId: string
+  readonly displayName: string
+  readonly email: string
+  readonly userTypeKey: string
+  readonly isOwner: boolean
+}
+
+export interface Caller {
+  readonly credentialKind: ApplicationCredentialKind
+  readonly keyId: string
+  /** ISO 8601, or null where the credential does not expire. */
+  readonly expiresAt: string | null
+  readonly appId: string
+  readonly organizationId: string
+  readonly organizationName: string
+  readonly organizationSlug: string
+  /** Present on delegated credentials only. */
+  readonly user: CallerUser | null
+  readonly dataRoles: readonly { readonly dataRoleId: string; readonly key: string }[]
+  readonly dataRoleIds: readonly string[]
+  readonly locationIds: 'all' | readonly string[]
+  readonly scopes: ReadonlySet<string>
+  /**
+   * Sees and may do everything inside the organisation: its active owner, or a live credential without an envelope of
+   * its own (data.md, envelope rule 5).
+   */
+  readonly unrestricted: boolean
+  /** The state of the organisation and of the application that this caller was read at; see `shared/identity`. */
+  readonly epochs: Epochs
+}
+
+/** Counters that move in the transaction of any change that could alter what a caller may do. */
+export interface Epochs {
+  readonly organization: string
+  readonly application: string
+}
+
+/** What a record says of who changed it. */
+export interface Actor {
+  readonly kind: 'user' | 'credential' | 'system'
+  readonly id: string
+}
+
+/** The actor that a change by this caller is recorded under. */
+export function actorOf(caller: Caller): Actor {
+  return caller.user ? { kind: 'user', id: caller.user.userId } : { kind: 'credential', id: caller.keyId }
+}

@@ -1,0 +1,175 @@
+/**
+ * The error catalogue: one row per stable code. `docs/errors.md`, the OpenAPI document and the HTTP statuses derive
+ * from it (specification 2.2 and 7). A public message never repeats what the caller may not know: no identifiers of
+ * other tenants, no SQL, no cause. The cause goes to the log, under the correlation id.
+ */
+export interface ErrorEntry {
+  readonly status: number
+  /** Safe, human-readable, a full sentence. */
+  readonly message: string
+  /** May the same request succeed later without a change? Then the answer carries `Retry-After`. */
+  readonly retryable?: true
+}
+
+const table = {
+  // 400: the request itself is wrong.
+  invalid_json: { status: 400, message: 'The body is not valid JSON.' },
+  json_too_deep: { status: 400, message: 'The JSON body is nested too deeply.' },
+  validation_failed: { status: 400, message: 'The request is not valid. `details` names each field to correct.' },
+  unknown_field: { status: 400, message: 'The request names a field that does not exist. `details` names it.' },
+  page_size_exceeded: { status: 400, message: 'The page size is above the maximum.' },
+  page_and_cursor: { status: 400, message: 'Send either `page` or `cursor`, not both.' },
+  cursor_invalid: { status: 400, message: 'The cursor is not one that this service issued, or it was changed.' },
+  cursor_mismatch: {
+    status: 400,
+    message: 'The cursor belongs to another query. Send it with the filter, sort and search that it was issued for.',
+  },
+  filter_invalid: { status: 400, message: 'The filter is not valid. `details` names the position to correct.' },
+  sort_invalid: { status: 400, message: 'The sort is not valid. `details` names the value to correct.' },
+  field_read_only: { status: 400, message: 'A field in the request is set by the service and cannot be written.' },
+  required_field_missing: { status: 400, message: 'A required field has no value. `details` names it.' },
+  field_value_invalid: { status: 400, message: 'The value of a field is not valid. `details` names the field.' },
+  reference_not_found: {
+    status: 400,
+    message: 'The request refers to a record, user, role or location that does not exist. `details` names the field.',
+  },
+  ownership_conflict: { status: 400, message: 'Give a record an owner or a DataRole, not both.' },
+  idempotency_key_invalid: {
+    status: 400,
+    message: 'Idempotency-Key must be 1 to 255 visible ASCII characters.',
+  },
+  batch_failed: {
+    status: 400,
+    message: 'Nothing was written: at least one item of the atomic batch failed. `details` names each.',
+  },
+
+  // 401: who are you?
+  credential_missing: { status: 401, message: 'Send a credential as `Authorization: Bearer <token>`.' },
+  credential_invalid: { status: 401, message: 'The credential is malformed, unknown or revoked.' },
+  credential_expired: { status: 401, message: 'The credential has expired.' },
+
+  // 403: known, but not allowed.
+  credential_kind_not_allowed: { status: 403, message: 'This operation does not accept this kind of credential.' },
+  draft_credential_not_allowed: { status: 403, message: 'A draft credential can only work on page drafts.' },
+  organization_inactive: { status: 403, message: 'The organization of this credential is inactive.' },
+  user_inactive: { status: 403, message: 'The user of this credential is inactive.' },
+  scope_missing: { status: 403, message: 'The credential lacks a scope that this operation requires.' },
+  permission_denied: { status: 403, message: 'The caller may not do this.' },
+
+  // 404: absent, or not for this caller to know of.
+  route_not_found: { status: 404, message: 'There is no such route.' },
+  application_not_found: { status: 404, message: 'The application was not found.' },
+  object_not_found: { status: 404, message: 'The object was not found.' },
+  record_not_found: { status: 404, message: 'The record was not found.' },
+  correlation_not_found: { status: 404, message: 'No request with this correlation id was found.' },
+
+  method_not_allowed: { status: 405, message: 'The route does not know this method. `Allow` names those it knows.' },
+
+  // 409: the state stands against it.
+  revision_conflict: {
+    status: 409,
+    message: 'The record has changed since the revision that was expected. Reload it, then try again.',
+  },
+  duplicate_value: { status: 409, message: 'Another record already has this value in a unique field.' },
+  record_archived: { status: 409, message: 'The record is archived. Restore it before changing it.' },
+  idempotency_key_reused: { status: 409, message: 'This Idempotency-Key was used with another request.' },
+  idempotency_in_progress: {
+    status: 409,
+    message: 'A request with this Idempotency-Key is still in progress.',
+    retryable: true,
+  },
+
+  payload_too_large: { status: 413, message: 'The body is larger than the operation accepts.' },
+  unsupported_media_type: { status: 415, message: 'The media type of the body is not supported by this operation.' },
+  rate_limited: { status: 429, message: 'Too many requests. Retry after the time given.', retryable: true },
+
+  internal_error: {
+    status: 500,
+    message: 'An unexpected error occurred. Quote the correlation id when you report it.',
+  },
+  count_unavailable: {
+    status: 503,
+    message: 'The exact count could not be made in time. It is not zero: try again, or narrow the filter.',
+    retryable: true,
+  },
+  query_too_expensive: {
+    status: 503,
+    message: 'The query took longer than allowed. Narrow it, sort by an indexed field, or try again.',
+    retryable: true,
+  },
+  database_unavailable: { status: 503, message: 'The database cannot be reached right now.', retryable: true },
+  shutting_down: { status: 503, message: 'This process is shutting down. Send the request again.', retryable: true },
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorCode = keyof typeof table
+export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = table
+
+/** One thing to correct: which field or position, why (a code of the catalogue or a keyword), and in words. */
+export interface ErrorDetail {
+  readonly field: string
+  readonly code: string
+  readonly message: string
+}
+
+export interface FailureOptions {
+  /** The field or position to correct; becomes the only detail. */
+  readonly field?: string
+  /** Words for that detail, or, without `field`, in place of the catalogue's message. Must be safe to show. */
+  readonly message?: string
+  readonly details?: readonly ErrorDetail[]
+  /** Whole seconds, at least 1; only for retryable codes. */
+  readonly retryAfterSeconds?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** For the log only. */
+  readonly cause?: unknown
+}
+
+/** A failure with a catalogued code. Anything else that is thrown becomes `internal_error`. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly code: ErrorCode
+  readonly details: readonly ErrorDetail[] | undefined
+  readonly retryAfterSeconds: number | undefined
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(code: ErrorCode, options: FailureOptions = {}) {
+    const entry = errorTable[code]
+    super(options.field === undefined && options.message !== undefined ? options.message : entry.message, {
+      cause: options.cause,
+    })
+    this.code = code
+    this.details =
+      options.details ??
+      (options.field === undefined
+        ? undefined
+        : [{ field: options.field, code, message: options.message ?? entry.message }])
+    this.retryAfterSeconds = entry.retryable ? Math.max(1, Math.ceil(options.retryAfterSeconds ?? 1)) : undefined
+    this.headers = options.headers ?? {}
+  }
+
+  get status(): number {
+    return errorTable[this.code].status
+  }
+}
+
+/** Makes a failure with a catalogued code: `throw fail('record_not_found')`. */
+export function fail(code: ErrorCode, options?: FailureOptions): Failure {
+  return new Failure(code, options)
+}
+
+export interface ErrorBody {
+  readonly error: string
+  readonly code: ErrorCode
+  readonly correlationId: string
+  readonly details?: readonly ErrorDetail[]
+}
+
+/** The wire form of specification 2.2; `details` only where there is something to correct. */
+export function errorBody(failure: Failure, correlationId: string): ErrorBody {
+  return {
+    error: failure.message,
+    code: failure.code,
+    correlationId,
+    ...(failure.details && { details: failure.details }),
+  }
+}

@@ -1,0 +1,112 @@
+import type { Static, TSchema } from 'typebox'
+import type { ApplicationCredentialKind, Caller } from './caller.ts'
+import type { ErrorCode } from './errors.ts'
+import type { Scope } from './scopes.ts'
+import type { TransactionMode, Tx } from './transaction.ts'
+
+/**
+ * An operation is declared once. Its route, validation, OpenAPI entry, scope check, rate-limit class, transaction, error
+ * statuses and negative tests derive from this declaration; nothing of it is written a second time.
+ */
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** Operations of one class draw from one budget for each credential; see `shared/rate-limits`. */
+export type RateClass = 'read' | 'search' | 'write' | 'batch'
+
+export interface BaseContext {
+  readonly caller: Caller
+  readonly tx: Tx
+  readonly correlationId: string
+  /** Milliseconds since the epoch, read once for each request. */
+  readonly now: number
+}
+
+export interface Input<P, Q, B> {
+  readonly params: P
+  readonly query: Q
+  readonly body: B
+  /** The revision of an `If-Match` header, where the operation declares `ifMatch`. */
+  readonly ifMatch: number | undefined
+}
+
+export interface Reply {
+  readonly status: number
+  /** A JSON value, or bytes that leave as they are with `contentType`. */
+  readonly body: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Bytes that are already serialised, for instance a canonical document. */
+export class RawBody {
+  readonly text: string
+  readonly contentType: string
+
+  constructor(text: string, contentType: string) {
+    this.text = text
+    this.contentType = contentType
+  }
+}
+
+export interface HeaderDeclaration {
+  readonly description: string
+  readonly example: string
+}
+
+export interface Operation<Context extends BaseContext = BaseContext> {
+  readonly id: string
+  readonly method: Method
+  /** OpenAPI style, for instance `/v1/apps/{saasAppId}/objects`. */
+  readonly path: string
+  /** The resource family, in the specification's words. */
+  readonly area: string
+  readonly summary: string
+  readonly description?: string
+  readonly credentials: readonly ApplicationCredentialKind[]
+  /** The scope that the credential must carry; null where any valid credential will do (discovery). */
+  readonly scope: Scope | null
+  readonly rateClass: RateClass
+  readonly transaction: TransactionMode
+  /** False where the operation must never be a tool of a model, with the reason beside it. */
+  readonly mcp: boolean
+  readonly params: TSchema
+  readonly query?: TSchema
+  readonly body?: TSchema
+  /** Is a request without a body as good as one with `{}`? */
+  readonly bodyOptional?: boolean
+  /** Largest accepted body in bytes; 1 MiB unless said otherwise. */
+  readonly bodyBytesMax?: number
+  /** Does `If-Match: "<revision>"` guard the operation? */
+  readonly ifMatch?: boolean
+  readonly responses: Readonly<Record<number, TSchema>>
+  readonly responseHeaders?: Readonly<Record<string, HeaderDeclaration>>
+  /** Codes beyond those that every operation has. */
+  readonly errors: readonly ErrorCode[]
+  readonly handler: (context: Context, input: Input<never, never, never>) => Promise<Reply>
+}
+
+type StaticOf<S> = S extends TSchema ? Static<S> : undefined
+
+type Declaration<
+  Context extends BaseContext,
+  P extends TSchema,
+  Q extends TSchema | undefined,
+  B extends TSchema | undefined,
+> = Omit<Operation<Context>, 'params' | 'query' | 'body' | 'handler'> & {
+  readonly params: P
+  readonly query?: Q
+  readonly body?: B
+  handler(context: Context, input: Input<Static<P>, StaticOf<Q>, StaticOf<B>>): Promise<Reply>
+}
+
+/** Makes `operation()` for handlers that receive `Context`. */
+export function operationFor<Context extends BaseContext>() {
+  return function operation<
+    P extends TSchema,
+    Q extends TSchema | undefined = undefined,
+    B extends TSchema | undefined = undefined,
+  >(declaration: Declaration<Context, P, Q, B>): Operation<Context> {
+    return declaration as unknown as Operation<Context>
+  }
+}
+
+export const bodyBytesDefault = 1024 * 1024

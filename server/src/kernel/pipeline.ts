@@ -1,0 +1,330 @@
+import type { Caller } from './caller.ts'
+import type { Clock } from './clock.ts'
+import { type ErrorBody, errorBody, Failure, fail } from './errors.ts'
+import { type BaseContext, type Input, type Operation, type RateClass, RawBody, type Reply } from './operation.ts'
+import type { TransactionMode, Tx } from './transaction.ts'
+import { assertValid, fromQueryString, validatorOf } from './validation.ts'
+
+/**
+ * The one way into an operation. HTTP and MCP both call `invoke`, so neither can skip a step. The steps run in the order
+ * of the table `steps`; each is small, named by a verb, and either passes or throws a `Failure`.
+ */
+export interface Request {
+  readonly correlationId: string
+  /** The bearer token, or null where none was sent. */
+  readonly token: string | null
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  /** Parses the body when its turn comes: a caller without a valid credential learns nothing about its body. */
+  readBody(): unknown
+  readonly idempotencyKey: string | undefined
+  readonly ifMatch: string | undefined
+}
+
+export interface Response {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** The JSON value of the answer; undefined where `payload` is not JSON or is a replay. */
+  readonly body: unknown
+  /** What leaves on the wire. */
+  readonly payload: string
+}
+
+export interface Stage {
+  readonly name: string
+  readonly durationMs: number
+}
+
+/** What is known of a finished request; diagnostics, metrics and the log are made from it. */
+export interface Outcome {
+  readonly correlationId: string
+  readonly operation: Operation<never>
+  readonly caller: Caller | undefined
+  readonly status: number
+  readonly code: string | undefined
+  readonly startedAtMs: number
+  readonly durationMs: number
+  readonly stages: readonly Stage[]
+  readonly failure: Failure | undefined
+}
+
+export interface Identity {
+  readonly caller: Caller
+  readonly organizationActive: boolean
+  readonly userActive: boolean
+}
+
+export interface RateState {
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A response kept for an idempotency key. */
+export interface StoredResponse {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly payload: string
+}
+
+export interface Idempotency {
+  /** Takes the key for this transaction, or returns what was answered before. Throws the two 409s of contract 0. */
+  claim(tx: Tx, caller: Caller, key: string, fingerprint: string): Promise<StoredResponse | undefined>
+  keep(tx: Tx, caller: Caller, key: string, fingerprint: string, response: StoredResponse): Promise<void>
+}
+
+export interface PipelineParts<Context extends BaseContext> {
+  readonly clock: Clock
+  /** Verifies a token. Throws the 401s of contract 2. */
+  authenticate(token: string): Identity | Promise<Identity>
+  /** Drops what is remembered of a credential after `StaleIdentity`. */
+  forget(caller: Caller): void
+  consume(caller: Caller, rateClass: RateClass): RateState | Promise<RateState>
+  /** Runs `work` in a transaction bound to the caller's organisation. Throws `StaleIdentity`. */
+  transact<T>(mode: TransactionMode, caller: Caller, work: (tx: Tx) => Promise<T>): Promise<T>
+  readonly idempotency: Idempotency
+  /** What handlers receive beside the base context. */
+  readonly services: Omit<Context, keyof BaseContext>
+  record(outcome: Outcome): void
+  /** Holds every answer against its declared schema. For tests and development; it costs time. */
+  readonly checkResponses: boolean
+}
+
+/** The caller was read before a change of rights committed. The pipeline reads it again and starts over. */
+export class StaleIdentity extends Error {
+  override readonly name = 'StaleIdentity'
+}
+
+interface Exchange<Context extends BaseContext> {
+  readonly operation: Operation<Context>
+  readonly request: Request
+  readonly parts: PipelineParts<Context>
+  readonly now: number
+  caller: Caller
+  identity: Identity
+  input: Input<never, never, never>
+  rate: RateState
+  response: Response
+}
+
+type Step = <Context extends BaseContext>(exchange: Exchange<Context>) => void | Promise<void>
+
+const steps: readonly (readonly [name: string, step: Step])[] = [
+  ['authenticate', authenticate],
+  ['allow the credential kind', allowKind],
+  ['match the application', matchApplication],
+  ['require activity', requireActivity],
+  ['require the scope', requireScope],
+  ['limit the rate', limitRate],
+  ['validate', validate],
+  ['execute', execute],
+]
+
+export type Invoke<Context extends BaseContext> = (operation: Operation<Context>, request: Request) => Promise<Response>
+
+export function createPipeline<Context extends BaseContext>(parts: PipelineParts<Context>): Invoke<Context> {
+  return async function invoke(operation, request) {
+    const started = performance.now()
+    const exchange = { operation, request, parts, now: parts.clock.now() } as Exchange<Context>
+    const stages: Stage[] = []
+    let failure: Failure | undefined
+    let response: Response
+    try {
+      await runSteps(exchange, stages)
+      response = exchange.response
+    } catch (error) {
+      failure = error instanceof Failure ? error : fail('internal_error', { cause: error })
+      response = failed(failure, request.correlationId, exchange.rate)
+    }
+    parts.record({
+      correlationId: request.correlationId,
+      operation: operation as unknown as Operation<never>,
+      caller: exchange.caller,
+      status: response.status,
+      code: failure?.code,
+      startedAtMs: exchange.now,
+      durationMs: performance.now() - started,
+      stages,
+      failure,
+    })
+    return response
+  }
+}
+
+async function runSteps<Context extends BaseContext>(exchange: Exchange<Context>, stages: Stage[]): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    stages.length = 0
+    try {
+      for (const [name, step] of steps) {
+        const started = performance.now()
+        try {
+          // Most steps decide at once; awaiting only promises keeps a request from waiting a turn for each step.
+          const pending = step(exchange)
+          if (pending) await pending
+        } finally {
+          stages.push({ name, durationMs: performance.now() - started })
+        }
+      }
+      return
+    } catch (error) {
+      // Rights can change again while they are read again, but not forever.
+      if (!(error instanceof StaleIdentity) || attempt === 5) throw error
+      exchange.parts.forget(exchange.caller)
+    }
+  }
+}
+
+/** The answer to a failure, also for surfaces that fail before an operation is known. */
+export function failed(failure: Failure, correlationId: string, rate?: RateState): Response {
+  const body: ErrorBody = errorBody(failure, correlationId)
+  return {
+    status: failure.status,
+    headers: {
+      ...rate?.headers,
+      ...(failure.retryAfterSeconds !== undefined && { 'retry-after': String(failure.retryAfterSeconds) }),
+      ...failure.headers,
+    },
+    body,
+    payload: JSON.stringify(body),
+  }
+}
+
+function authenticate<C extends BaseContext>(exchange: Exchange<C>): void | Promise<void> {
+  const { request, parts } = exchange
+  if (request.token === null) throw fail('credential_missing')
+  const adopt = (identity: Identity) => {
+    exchange.identity = identity
+    exchange.caller = identity.caller
+  }
+  const identity = parts.authenticate(request.token)
+  return identity instanceof Promise ? identity.then(adopt) : adopt(identity)
+}
+
+function allowKind<C extends BaseContext>({ caller, operation }: Exchange<C>): void {
+  if (operation.credentials.includes(caller.credentialKind)) return
+  throw fail(caller.credentialKind === 'draft' ? 'draft_credential_not_allowed' : 'credential_kind_not_allowed')
+}
+
+function matchApplication<C extends BaseContext>({ caller, request }: Exchange<C>): void {
+  const named = request.params['saasAppId']
+  if (named !== undefined && named.toLowerCase() !== caller.appId) throw fail('application_not_found')
+}
+
+function requireActivity<C extends BaseContext>({ identity }: Exchange<C>): void {
+  if (!identity.organizationActive) throw fail('organization_inactive')
+  if (!identity.userActive) throw fail('user_inactive')
+}
+
+function requireScope<C extends BaseContext>({ caller, operation }: Exchange<C>): void {
+  if (operation.scope === null || caller.scopes.has(operation.scope)) return
+  throw fail('scope_missing', {
+    message: `The credential lacks the scope ${operation.scope}.`,
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${operation.scope}"` },
+  })
+}
+
+function limitRate<C extends BaseContext>(exchange: Exchange<C>): void | Promise<void> {
+  const adopt = (rate: RateState) => {
+    exchange.rate = rate
+  }
+  const rate = exchange.parts.consume(exchange.caller, exchange.operation.rateClass)
+  return rate instanceof Promise ? rate.then(adopt) : adopt(rate)
+}
+
+const emptyQuery = {}
+
+function validate<C extends BaseContext>(exchange: Exchange<C>): void {
+  const { operation, request } = exchange
+  assertValid(operation.params, request.params)
+  const query = operation.query ? fromQueryString(operation.query, request.query) : request.query
+  if (operation.query) assertValid(operation.query, query)
+  else for (const name of Object.keys(query)) throw fail('unknown_field', { field: name })
+
+  let body: unknown
+  if (operation.body) {
+    body = request.readBody() ?? (operation.bodyOptional ? {} : undefined)
+    if (body === undefined) throw fail('invalid_json', { message: 'A JSON body is required.' })
+    assertValid(operation.body, body)
+  }
+  exchange.input = {
+    params: request.params,
+    query: operation.query ? query : emptyQuery,
+    body,
+    ifMatch: operation.ifMatch ? revisionOf(request.ifMatch) : undefined,
+  } as Input<never, never, never>
+}
+
+/** `If-Match: "7"` is revision 7; `*` and absence guard nothing; anything else can never match. */
+function revisionOf(ifMatch: string | undefined): number | undefined {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return undefined
+  const revision = /^"(\d{1,15})"$/.exec(ifMatch.trim())?.[1]
+  if (revision === undefined) {
+    throw fail('validation_failed', { field: 'If-Match', message: 'Send one strong tag, for instance "3".' })
+  }
+  return Number(revision)
+}
+
+async function execute<C extends BaseContext>(exchange: Exchange<C>): Promise<void> {
+  const { operation, request, parts, caller } = exchange
+  const key = operation.transaction === 'write' ? checkedKey(request.idempotencyKey) : undefined
+  exchange.response = await parts.transact(operation.transaction, caller, async (tx) => {
+    if (key === undefined) return serialise(exchange, await handle(exchange, tx))
+    // The key lives and dies with the change that it guards: one transaction writes both, so a crash leaves neither.
+    const fingerprint = fingerprintOf(exchange)
+    const replay = await parts.idempotency.claim(tx, caller, key, fingerprint)
+    if (replay) return replayed(replay, exchange.rate)
+    const response = serialise(exchange, await handle(exchange, tx))
+    const { status, headers, payload } = response
+    await parts.idempotency.keep(tx, caller, key, fingerprint, { status, headers, payload })
+    return response
+  })
+  function handle(of: Exchange<C>, tx: Tx): Promise<Reply> {
+    const context = { ...parts.services, caller, tx, correlationId: request.correlationId, now: of.now } as Context<C>
+    return operation.handler(context, of.input)
+  }
+}
+
+type Context<C extends BaseContext> = C
+
+function checkedKey(key: string | undefined): string | undefined {
+  if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw fail('idempotency_key_invalid', { field: 'Idempotency-Key' })
+  }
+  return key
+}
+
+/** Two requests with one key are the same when operation, path, query, body and guard are. Hashed by the store. */
+function fingerprintOf<C extends BaseContext>({ operation, input }: Exchange<C>): string {
+  return JSON.stringify([operation.id, input.params, input.query, input.body, input.ifMatch])
+}
+
+function replayed(stored: StoredResponse, rate: RateState): Response {
+  return {
+    status: stored.status,
+    headers: { ...stored.headers, ...rate.headers, 'idempotency-replayed': 'true' },
+    body: undefined,
+    payload: stored.payload,
+  }
+}
+
+function serialise<C extends BaseContext>({ operation, parts, rate }: Exchange<C>, reply: Reply): Response {
+  if (reply.body instanceof RawBody) {
+    const headers = { ...rate.headers, ...reply.headers, 'content-type': reply.body.contentType }
+    return { status: reply.status, headers, body: undefined, payload: reply.body.text }
+  }
+  if (parts.checkResponses) checkResponse(operation as unknown as Operation<never>, reply)
+  return {
+    status: reply.status,
+    headers: { ...rate.headers, ...reply.headers },
+    body: reply.body,
+    payload: JSON.stringify(reply.body),
+  }
+}
+
+function checkResponse(operation: Operation<never>, reply: Reply): void {
+  const schema = operation.responses[reply.status]
+  if (!schema) throw new Error(`${operation.id} answered ${reply.status}, which it does not declare.`)
+  const validator = validatorOf(schema)
+  const wire: unknown = JSON.parse(JSON.stringify(reply.body))
+  if (!validator.Check(wire)) {
+    throw new Error(`${operation.id} broke its schema: ${JSON.stringify(validator.Errors(wire).slice(0, 3))}`)
+  }
+}

@@ -1,0 +1,57 @@
+import { type ErrorCode, errorTable } from './errors.ts'
+import type { BaseContext, Operation } from './operation.ts'
+
+/** All operations of the service, by id and by route. Built once, from the explicit list in `operations.ts`. */
+export interface Registry<Context extends BaseContext = BaseContext> {
+  readonly operations: readonly Operation<Context>[]
+  get(id: string): Operation<Context> | undefined
+}
+
+/** Collects operations and refuses two with one id, or with one method and route. */
+export function createRegistry<Context extends BaseContext>(operations: readonly Operation<Context>[]) {
+  const byId = new Map<string, Operation<Context>>()
+  const routes = new Set<string>()
+  for (const operation of operations) {
+    const route = `${operation.method} ${operation.path.replaceAll(/\{\w+\}/g, '{}')}`
+    if (byId.has(operation.id)) throw new Error(`Two operations have the id ${operation.id}.`)
+    if (routes.has(route)) throw new Error(`Two operations answer ${route}.`)
+    byId.set(operation.id, operation)
+    routes.add(route)
+  }
+  return { operations, get: (id: string) => byId.get(id) } satisfies Registry<Context>
+}
+
+const always: readonly ErrorCode[] = [
+  'credential_missing',
+  'credential_invalid',
+  'credential_expired',
+  'credential_kind_not_allowed',
+  'draft_credential_not_allowed',
+  'application_not_found',
+  'organization_inactive',
+  'user_inactive',
+  'validation_failed',
+  'unknown_field',
+  'rate_limited',
+  'internal_error',
+  'database_unavailable',
+  'query_too_expensive',
+  'shutting_down',
+]
+
+/** Every code that the operation can answer with: its own and those that its declaration implies. */
+export function errorCodesOf(operation: Operation<never>): ErrorCode[] {
+  const codes = new Set<ErrorCode>([...always, ...operation.errors])
+  if (operation.scope) codes.add('scope_missing')
+  if (operation.body) {
+    for (const code of ['invalid_json', 'json_too_deep', 'payload_too_large', 'unsupported_media_type'] as const) {
+      codes.add(code)
+    }
+  }
+  if (operation.transaction === 'write') {
+    for (const code of ['idempotency_key_invalid', 'idempotency_key_reused', 'idempotency_in_progress'] as const) {
+      codes.add(code)
+    }
+  }
+  return [...codes].sort((a, b) => errorTable[a].status - errorTable[b].status || a.localeCompare(b))
+}

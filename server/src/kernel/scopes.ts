@@ -1,0 +1,36 @@
+/** Every scope, with what it lets its bearer do (specification 5, contract 2). Module scopes are made from module keys. */
+export const scopes = {
+  'records.read': 'Read records of custom objects.',
+  'records.write': 'Create, update, archive and restore records of custom objects.',
+  'relationships.read': 'Read relationships between records.',
+  'relationships.write': 'Create and delete relationships between records.',
+  'modules.contacts.read': 'Read contacts.',
+  'modules.contacts.write': 'Write contacts.',
+  'modules.global-search.read': 'Search across modules and objects.',
+  'actions.invoke': 'Invoke actions.',
+  'workflows.read': 'Read workflows and their runs.',
+  'workflows.run': 'Run workflows.',
+  'operations.read': 'Read the status of long-running operations.',
+  'operations.manage': 'Cancel long-running operations.',
+  'webhooks.read': 'Read webhook subscriptions and deliveries.',
+  'webhooks.manage': 'Manage webhook subscriptions and retry deliveries.',
+  'logs.read': 'Read diagnostics of requests by correlation id.',
+  'assets.read': 'List and download assets.',
+  'assets.write': 'Upload and delete assets.',
+  'ai.read': 'Search with AI and read its status.',
+  'ai.write': 'Ingest records and rebuild AI indexes.',
+  'mcp.use': 'Use the MCP transport.',
+  'outside-forms.manage': 'Manage outside form endpoints.',
+  'outside-forms.read': 'Read outside form submissions.',
+  'connectors.read': 'List connectors.',
+  'connectors.manage': 'Manage connectors and their secrets.',
+  'connectors.invoke': 'Invoke connector operations.',
+  'payments.manage': 'Manage payment connectors.',
+  'appliances.read': 'List installed services.',
+  'appliances.invoke': 'Invoke endpoints of installed services.',
+  'pages.draft': 'Read, save and validate page drafts.',
+  'pages.publish': 'Publish and roll back pages.',
+} as const
+
+export type Scope = keyof typeof scopes
+export const allScopes = Object.keys(scopes) as Scope[]

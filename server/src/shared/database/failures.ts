@@ -1,0 +1,62 @@
+import { type Failure, fail } from '../../kernel/errors.ts'
+
+/** What PostgreSQL and its client say when something goes wrong, sorted by what the service does about it. */
+interface DatabaseError extends Error {
+  readonly code?: string
+  readonly constraint?: string
+  readonly table?: string
+}
+
+function codeOf(error: unknown): string {
+  return (error as DatabaseError | undefined)?.code ?? ''
+}
+
+/** Another transaction stood in the way; the same work may succeed at once. */
+export function isContention(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '40001' || code === '40P01' || code === '55P03'
+}
+
+const lostCodes = new Set([
+  '57P01',
+  '57P02',
+  '57P03',
+  '53300',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOENT',
+  'EPIPE',
+  'ETIMEDOUT',
+])
+
+/** The server went away, or is not there yet. */
+export function isLostConnection(error: unknown): boolean {
+  const code = codeOf(error)
+  if (lostCodes.has(code) || code.startsWith('08')) return true
+  const message = error instanceof Error ? error.message : ''
+  return /^Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(message)
+}
+
+/** `statement_timeout` or a cancel. */
+export function isTimeout(error: unknown): boolean {
+  return codeOf(error) === '57014'
+}
+
+/** A plan that a schema change made unusable; running the statement again makes a new one. */
+export function isStalePlan(error: unknown): boolean {
+  return codeOf(error) === '0A000' && (error as Error).message.includes('cached plan')
+}
+
+/** The name of the violated constraint, when a row broke one that the schema knows by name. */
+export function brokenConstraint(error: unknown, kind: 'unique' | 'reference' | 'check'): string | undefined {
+  const codes = { unique: '23505', reference: '23503', check: '23514' }
+  return codeOf(error) === codes[kind] ? ((error as DatabaseError).constraint ?? '') : undefined
+}
+
+/** Any error of a transaction as the failure to answer with; undefined where it is not the database's. */
+export function databaseFailure(error: unknown): Failure | undefined {
+  if (isLostConnection(error)) return fail('database_unavailable', { cause: error })
+  if (isTimeout(error)) return fail('query_too_expensive', { cause: error })
+  if (isContention(error)) return fail('database_unavailable', { cause: error })
+  return undefined
+}

@@ -1,0 +1,141 @@
+import sql from 'sql-template-tag'
+import type { ApplicationCredentialKind, Caller, CallerUser } from '../../kernel/caller.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { fail } from '../../kernel/errors.ts'
+import type { Identity } from '../../kernel/pipeline.ts'
+import type { Database } from '../database/database.ts'
+import { hashSecret, parseToken, sameHash } from './tokens.ts'
+
+/**
+ * Turns tokens into identities. What the database says of a credential is remembered, because it rarely changes; every
+ * transaction then checks the two epochs it was read at, so a change of rights is seen by the very next request, and
+ * `forget` drops what was remembered (kernel/pipeline.ts, StaleIdentity).
+ */
+export interface Authenticator {
+  authenticate(token: string): Identity | Promise<Identity>
+  forget(caller: Caller): void
+}
+
+interface CredentialRow {
+  readonly key_id: string
+  readonly kind: ApplicationCredentialKind
+  readonly app_id: string
+  readonly organization_id: string
+  readonly organization_name: string
+  readonly organization_slug: string
+  readonly organization_status: 'active' | 'inactive'
+  readonly secret_hash: Buffer
+  readonly previous_secret_hash: Buffer | null
+  readonly previous_expires_at: string | null
+  readonly scopes: string[]
+  readonly has_envelope: boolean
+  readonly expires_at: string | null
+  readonly revoked_at: string | null
+  readonly user_id: string | null
+  readonly display_name: string
+  readonly email: string
+  readonly user_status: 'active' | 'inactive' | null
+  readonly user_type_key: string | null
+  readonly is_owner: boolean | null
+  readonly data_roles: { dataRoleId: string; key: string }[]
+  readonly all_locations: boolean
+  readonly location_ids: string[]
+  readonly organization_epoch: unknown
+  readonly application_epoch: unknown
+}
+
+interface Remembered {
+  readonly row: CredentialRow
+  readonly identity: Identity
+  readonly readAtMs: number
+}
+
+/** Bounded: a flood of valid credentials costs look-ups, not memory. */
+const rememberedMax = 10_000
+/** The net under the epochs, for operations that fail before they reach the database. */
+const rememberedMs = 30_000
+
+export function createAuthenticator(parts: {
+  readonly database: Database
+  readonly clock: Clock
+  readonly pepper: Uint8Array
+}): Authenticator {
+  const { database, clock, pepper } = parts
+  const remembered = new Map<string, Remembered>()
+
+  function verify({ row, identity }: Remembered, secret: string): Identity {
+    const now = clock.now()
+    const hash = hashSecret(pepper, secret)
+    const current = sameHash(hash, row.secret_hash)
+    const previous =
+      sameHash(hash, row.previous_secret_hash) &&
+      row.previous_expires_at !== null &&
+      Date.parse(row.previous_expires_at) > now
+    if (!(current || previous) || row.revoked_at !== null) throw fail('credential_invalid')
+    if (row.expires_at !== null && Date.parse(row.expires_at) <= now) throw fail('credential_expired')
+    return identity
+  }
+
+  async function look(keyId: string): Promise<Remembered> {
+    const [row] = await database.as('portico_app', (tx) =>
+      tx.rows<CredentialRow>(sql`SELECT * FROM portico.find_credential(${keyId})`),
+    )
+    if (!row) throw fail('credential_invalid')
+    const entry = { row, identity: identityOf(row), readAtMs: clock.now() }
+    if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value!)
+    remembered.set(keyId, entry)
+    return entry
+  }
+
+  return {
+    authenticate(text) {
+      const token = parseToken(text)
+      if (!token) throw fail('credential_invalid')
+      // Builder sessions and refresh tokens never act inside an application.
+      if (token.kind === 'bld' || token.kind === 'drt') throw fail('credential_kind_not_allowed')
+      const entry = remembered.get(token.keyId)
+      if (entry && clock.now() - entry.readAtMs < rememberedMs && entry.row.kind === token.kind) {
+        return verify(entry, token.secret)
+      }
+      return look(token.keyId).then((found) => {
+        if (found.row.kind !== token.kind) throw fail('credential_invalid')
+        return verify(found, token.secret)
+      })
+    },
+    forget: (caller) => void remembered.delete(caller.keyId),
+  }
+}
+
+function identityOf(row: CredentialRow): Identity {
+  const user: CallerUser | null =
+    row.user_id === null
+      ? null
+      : {
+          userId: row.user_id,
+          displayName: row.display_name,
+          email: row.email,
+          userTypeKey: row.user_type_key ?? '',
+          isOwner: row.is_owner ?? false,
+        }
+  const caller: Caller = {
+    credentialKind: row.kind,
+    keyId: row.key_id,
+    expiresAt: row.expires_at,
+    appId: row.app_id,
+    organizationId: row.organization_id,
+    organizationName: row.organization_name,
+    organizationSlug: row.organization_slug,
+    user,
+    dataRoles: row.data_roles,
+    dataRoleIds: row.data_roles.map((role) => role.dataRoleId),
+    locationIds: row.all_locations ? 'all' : row.location_ids,
+    scopes: new Set(row.scopes),
+    unrestricted: user ? user.isOwner : row.kind === 'live' && !row.has_envelope,
+    epochs: { organization: String(row.organization_epoch), application: String(row.application_epoch) },
+  }
+  return {
+    caller,
+    organizationActive: row.organization_status === 'active',
+    userActive: row.user_status !== 'inactive',
+  }
+}

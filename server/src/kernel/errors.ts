@@ -13,6 +13,7 @@ export interface ErrorEntry {
 
 const table = {
   // 400: the request itself is wrong.
+  malformed_request: { status: 400, message: 'The request is not valid HTTP.' },
   invalid_json: { status: 400, message: 'The body is not valid JSON.' },
   json_too_deep: { status: 400, message: 'The JSON body is nested too deeply.' },
   validation_failed: { status: 400, message: 'The request is not valid. `details` names each field to correct.' },
@@ -65,6 +66,8 @@ const table = {
 
   method_not_allowed: { status: 405, message: 'The route does not know this method. `Allow` names those it knows.' },
 
+  request_timeout: { status: 408, message: 'The request did not arrive in time.' },
+
   // 409: the state stands against it.
   revision_conflict: {
     status: 409,
@@ -82,6 +85,8 @@ const table = {
   payload_too_large: { status: 413, message: 'The body is larger than the operation accepts.' },
   unsupported_media_type: { status: 415, message: 'The media type of the body is not supported by this operation.' },
   rate_limited: { status: 429, message: 'Too many requests. Retry after the time given.', retryable: true },
+
+  request_headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
 
   internal_error: {
     status: 500,

@@ -1,0 +1,45 @@
+import { randomBytes } from 'node:crypto'
+import type { TestProject } from 'vitest/node'
+import type { ConnectionSettings } from '../../src/ports/database/port.ts'
+import { migrate } from '../../src/shared/database/migrate.ts'
+import { asAdministrator, dropDatabase } from './administrator.ts'
+import { startTestServer } from './server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server of this run, and the migrated database that every test file clones. */
+    databaseServer: { readonly connection: ConnectionSettings; readonly template: string }
+  }
+}
+
+/**
+ * Once for each run: a server (or the one that DATABASE_URL names) and one migrated template database. A file clones the
+ * template in about 50 ms; migrating takes ten times that.
+ */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const url = process.env['DATABASE_URL']
+  const server = url ? { connection: settingsOf(url), stop: async () => {} } : await startTestServer()
+  const { connection } = server
+  const template = `portico_test_${randomBytes(4).toString('hex')}`
+  await asAdministrator(connection, (admin) =>
+    admin.query(`CREATE DATABASE ${template} TEMPLATE template0 ENCODING UTF8`),
+  )
+  await migrate({ ...connection, database: template })
+  project.provide('databaseServer', { connection, template })
+  return async () => {
+    if (url) await dropDatabase(connection, template)
+    await server.stop()
+  }
+}
+
+function settingsOf(text: string): ConnectionSettings {
+  const url = new URL(text)
+  return {
+    host: url.searchParams.get('host') ?? decodeURIComponent(url.hostname),
+    port: Number(url.port || 5432),
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database: url.pathname.slice(1) || 'postgres',
+    ssl: url.searchParams.get('sslmode') === 'require' ? { rejectUnauthorized: false } : false,
+  }
+}

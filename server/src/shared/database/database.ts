@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { Caller } from '../../kernel/caller.ts'
 import { Failure } from '../../kernel/errors.ts'
 import { StaleIdentity } from '../../kernel/pipeline.ts'
 import type { Statement, TransactionMode, Tx } from '../../kernel/transaction.ts'
 import type { ConnectionSettings } from '../../ports/database/port.ts'
-import { databaseFailure, isContention, isLostConnection, isStalePlan } from './failures.ts'
+import { databaseFailure, isContention, isLostConnection, isOutOfTime, isStalePlan } from './failures.ts'
 import { valueTypes } from './types.ts'
 
 /**
@@ -20,6 +19,8 @@ export interface Database {
   inOrganization<T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T>
   /** Work of the service itself on what belongs to no organisation: definitions, the log of requests, claiming work. */
   as<T>(role: 'portico_app' | 'portico_owner' | 'portico_system', work: (tx: Tx) => Promise<T>): Promise<T>
+  /** One statement of the owner's that cannot run inside a transaction, on a connection of its own, without a time limit. */
+  alone(statement: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -47,13 +48,19 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
   const pool = new pg.Pool({ ...config, options: `${config.options} -c role=portico_app`, max: poolSize })
   pool.on('error', options.onIdleError ?? (() => {}))
+  // The pool listens to idle connections only. One that is cut while a transaction holds it, with no statement under
+  // way, would otherwise end the process; whoever holds it learns of it from its next statement.
+  pool.on('connect', (client) => void client.on('error', () => {}))
 
   async function attempt<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     for (let count = 1; ; count++) {
       try {
         return await run(await pool.connect())
       } catch (error) {
-        const again = isContention(error) || isStalePlan(error) || (isLostConnection(error) && !isUncertain(error))
+        const again =
+          isContention(error) ||
+          isStalePlan(error) ||
+          (isLostConnection(error) && !isUncertain(error) && !isOutOfTime(error))
         if (!again || count === attemptsMax) throw databaseFailure(error) ?? error
         // Contenders that lost together must not meet again together.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 20 * count))
@@ -69,6 +76,16 @@ export function openDatabase(options: DatabaseOptions): Database {
 
     as: (role, work) =>
       attempt((client) => bracket(client, 'BEGIN', { text: `SET LOCAL ROLE ${role}`, values: [] }, work, () => {})),
+
+    async alone(statement) {
+      const client = new pg.Client({ ...connection, application_name: 'portico', options: '-c role=portico_owner' })
+      await client.connect()
+      try {
+        await client.query(statement)
+      } finally {
+        await client.end()
+      }
+    },
 
     close: () => pool.end(),
   }
@@ -181,8 +198,14 @@ function transactionOn(client: pg.PoolClient): Tx {
 
 async function run<Row>(client: pg.PoolClient, statement: Statement): Promise<Row[]> {
   const { text, values } = statement
-  const result = await client.query({ name: nameOf(text), text, values: values as unknown[] })
-  return result.rows as Row[]
+  try {
+    const result = await client.query({ name: nameOf(text), text, values: values as unknown[] })
+    return result.rows as Row[]
+  } catch (error) {
+    // Other connections hold the same stale plan under this name: the next attempts go without, then under a new one.
+    if (isStalePlan(error)) names.delete(text)
+    throw error
+  }
 }
 
 /**
@@ -192,6 +215,8 @@ async function run<Row>(client: pg.PoolClient, statement: Statement): Promise<Ro
  */
 const names = new Map<string, string>()
 const namesMax = 500
+/** Names are never used again, since a connection may still hold a stale plan under an old one. */
+let namesMade = 0
 const seen = new Map<string, number>()
 const seenMax = 2000
 
@@ -205,7 +230,7 @@ function nameOf(text: string): string | undefined {
     return undefined
   }
   seen.delete(text)
-  const name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
+  const name = `p${++namesMade}`
   names.set(text, name)
   return name
 }

@@ -34,7 +34,13 @@ export function isLostConnection(error: unknown): boolean {
   const code = codeOf(error)
   if (lostCodes.has(code) || code.startsWith('08')) return true
   const message = error instanceof Error ? error.message : ''
-  return /^Connection terminated|timeout exceeded when trying to connect|not queryable|Client was closed/.test(message)
+  return isOutOfTime(error) || /^Connection terminated|not queryable|Client was closed/.test(message)
+}
+
+/** No connection within `connectionTimeoutMillis`: the pool is busy or the server mute. Waiting again helps nobody. */
+export function isOutOfTime(error: unknown): boolean {
+  const message = error instanceof Error ? error.message : ''
+  return /timeout exceeded when trying to connect|due to connection timeout|^timeout expired$/.test(message)
 }
 
 /** `statement_timeout` or a cancel. */
@@ -42,9 +48,13 @@ export function isTimeout(error: unknown): boolean {
   return codeOf(error) === '57014'
 }
 
-/** A plan that a schema change made unusable; running the statement again makes a new one. */
+/**
+ * A prepared statement that cannot be used: a schema change outdated its plan, or its preparation failed with the
+ * transaction before it on the same connection (26000; the client learns of it when the next is on its way already).
+ */
 export function isStalePlan(error: unknown): boolean {
-  return codeOf(error) === '0A000' && (error as Error).message.includes('cached plan')
+  const code = codeOf(error)
+  return code === '26000' || (code === '0A000' && (error as Error).message.includes('cached plan'))
 }
 
 /** The name of the violated constraint, when a row broke one that the schema knows by name. */

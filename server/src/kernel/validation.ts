@@ -100,7 +100,8 @@ function schemaAt(schema: TSchema, schemaPath: string): Record<string, unknown> 
  */
 export function fromQueryString(schema: TSchema, raw: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const properties = (schema as { properties?: Record<string, Record<string, unknown>> }).properties ?? {}
-  const query: Record<string, unknown> = {}
+  // Without a prototype: `?__proto__=a&__proto__=b` must become a name to refuse, not the prototype of the result.
+  const query: Record<string, unknown> = Object.create(null) as Record<string, unknown>
   for (const [name, value] of Object.entries(raw)) {
     query[name] = Object.hasOwn(properties, name) ? convert(properties[name]!, value) : value
   }

@@ -1,0 +1,47 @@
+import type { IncomingMessage } from 'node:http'
+import type { Request } from '../../kernel/pipeline.ts'
+import { type Arrival, parseBody } from './body.ts'
+
+/** What the pipeline needs of an HTTP request. A class: one shape for the engine, and no closure for each request. */
+export class ApiRequest implements Request {
+  readonly correlationId: string
+  readonly token: string | null
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly idempotencyKey: string | undefined
+  readonly ifMatch: string | undefined
+  readonly #raw: IncomingMessage
+  readonly #body: Arrival
+
+  constructor(
+    correlationId: string,
+    raw: IncomingMessage,
+    params: Readonly<Record<string, string>>,
+    query: Readonly<Record<string, unknown>>,
+    body: Arrival,
+  ) {
+    this.correlationId = correlationId
+    this.token = bearerToken(raw.headers.authorization)
+    this.params = params
+    this.query = query
+    this.idempotencyKey = raw.headers['idempotency-key'] as string | undefined
+    this.ifMatch = raw.headers['if-match']
+    this.#raw = raw
+    this.#body = body
+  }
+
+  readBody(): unknown {
+    return parseBody(this.#body, this.#raw.headers)
+  }
+}
+
+const bearer = /^bearer +([\w.~+/-]+=*) *$/i
+
+/**
+ * The token of `Authorization: Bearer <token>`, or null where none was sent. Anything else that stands in the header,
+ * and two headers at once (they arrive joined by a comma), is a token that nobody issued: the empty one.
+ */
+export function bearerToken(authorization: string | undefined): string | null {
+  if (authorization === undefined) return null
+  return bearer.exec(authorization)?.[1] ?? ''
+}

@@ -1,0 +1,80 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { fail } from '../../kernel/errors.ts'
+import { parseJson } from './json-body.ts'
+
+/** How a body arrived. `left`: the client went away, and there is nobody to answer. */
+export type Arrival = Buffer | 'too_large' | 'left'
+
+const empty = Buffer.alloc(0)
+
+/**
+ * After a body that is too large the rest is read and thrown away, up to this much, so that a client which writes first
+ * and reads afterwards still gets to see its 413; closing at once would reset the connection under it.
+ */
+const discardBytesMax = 16 * 1024 * 1024
+
+/** Reads a body of at most `bytesMax`. Settles as soon as the outcome is known, before the rest has arrived. */
+export function receiveBody(request: IncomingMessage, bytesMax: number): Arrival | Promise<Arrival> {
+  const declared = request.headers['content-length']
+  if (request.headers['transfer-encoding'] === undefined && (declared === undefined || declared === '0')) return empty
+  if (declared !== undefined && Number(declared) > bytesMax) {
+    discard(request)
+    return 'too_large'
+  }
+  return new Promise((settle) => {
+    const chunks: Buffer[] = []
+    let sizeBytes = 0
+    const onData = (chunk: Buffer) => {
+      sizeBytes += chunk.length
+      if (sizeBytes <= bytesMax) {
+        chunks.push(chunk)
+        return
+      }
+      request.off('data', onData)
+      discard(request)
+      settle('too_large')
+    }
+    request.on('data', onData)
+    request.once('end', () => settle(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, sizeBytes)))
+    request.once('error', () => settle('left'))
+    request.once('close', () => settle('left'))
+  })
+}
+
+function discard(request: IncomingMessage): void {
+  let sizeBytes = 0
+  request.on('error', () => undefined)
+  request.on('data', (chunk: Buffer) => {
+    sizeBytes += chunk.length
+    if (sizeBytes > discardBytesMax) request.socket.destroy()
+  })
+}
+
+/** Turns an arrived body into a value, or throws what is wrong with it. */
+export function parseBody(arrival: Arrival, headers: IncomingHttpHeaders): unknown {
+  if (arrival === 'too_large') throw fail('payload_too_large')
+  if (arrival === 'left' || arrival.length === 0) return undefined
+  if (!isJson(headers['content-type'])) {
+    throw fail('unsupported_media_type', { field: 'Content-Type', message: 'Send application/json in UTF-8.' })
+  }
+  const coding = headers['content-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'identity') {
+    throw fail('unsupported_media_type', { field: 'Content-Encoding', message: 'Send the body uncompressed.' })
+  }
+  return parseJson(arrival)
+}
+
+const jsonType = /^(application|text)\/json$|^application\/[\w!#$&^.+-]+\+json$/i
+const charset = /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/i
+
+/** application/json, text/json or application/*+json; any charset but UTF-8 is refused, other parameters are not. */
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === 'application/json') return true
+  if (contentType === undefined) return false
+  const [type, ...parameters] = contentType.split(';')
+  if (!jsonType.test(type!.trim())) return false
+  return parameters.every((parameter) => {
+    const name = charset.exec(parameter)?.[1]
+    return name === undefined || /^utf-?8$/i.test(name)
+  })
+}

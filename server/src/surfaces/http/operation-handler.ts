@@ -1,0 +1,60 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { type Failure, fail } from '../../kernel/errors.ts'
+import { isUuid } from '../../kernel/ids.ts'
+import { type BaseContext, bodyBytesDefault, type Operation } from '../../kernel/operation.ts'
+import { failed, type Invoke, type Response } from '../../kernel/pipeline.ts'
+import { ApiRequest } from './api-request.ts'
+import { receiveBody } from './body.ts'
+import type { createHostCheck, HostKind } from './hosts.ts'
+import { type SendState, send } from './send.ts'
+
+const noBody = Buffer.alloc(0)
+
+/** Carries one operation over HTTP. Everything that decides anything about the request happens in the pipeline. */
+export function createOperationHandler<Context extends BaseContext>(
+  operation: Operation<Context>,
+  { invoke, baseUrl }: { readonly invoke: Invoke<Context>; readonly baseUrl: string },
+  hostKind: ReturnType<typeof createHostCheck>,
+  state: SendState,
+) {
+  const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
+  const takesBody = operation.body !== undefined
+
+  return async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { raw, id } = request
+    const params = request.params as Readonly<Record<string, string>>
+    const refusal = misdirected(hostKind(raw), params)
+    if (refusal) {
+      send(raw, reply.raw, state, id, failed(refusal, id))
+      return
+    }
+    let body = takesBody ? receiveBody(raw, bytesMax) : noBody
+    if (body instanceof Promise) body = await body
+    if (body === 'left') {
+      reply.hijack()
+      return
+    }
+    const query = request.query as Readonly<Record<string, unknown>>
+    const response = await invoke(operation, new ApiRequest(id, raw, params, query, body))
+    send(raw, reply.raw, state, id, response.status === 401 ? challenged(response, baseUrl, params) : response)
+  }
+}
+
+/** Is the route not there after all? The router looks neither at hosts nor for empty segments (`/v1/apps//objects`). */
+function misdirected(host: HostKind, params: Readonly<Record<string, string>>): Failure | undefined {
+  if (host === 'malformed') return fail('malformed_request', hostDetail)
+  if (host === 'tenant') return fail('route_not_found')
+  for (const name in params) if (params[name] === '') return fail('route_not_found')
+  return undefined
+}
+
+const hostDetail = { field: 'Host', message: 'Send exactly one Host header.' }
+
+/** A 401 says how to get a credential (RFC 9728 5.1), where the path names an application. */
+function challenged(response: Response, baseUrl: string, params: Readonly<Record<string, string>>): Response {
+  const appId = params['saasAppId']
+  const metadata = isUuid(appId)
+    ? ` resource_metadata="${baseUrl}/.well-known/oauth-protected-resource/v1/apps/${appId}/mcp"`
+    : ''
+  return { ...response, headers: { ...response.headers, 'www-authenticate': `Bearer${metadata}` } }
+}

@@ -1,0 +1,153 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Clock } from '../../kernel/clock.ts'
+import { Failure, fail } from '../../kernel/errors.ts'
+import { uuidv7 } from '../../kernel/ids.ts'
+import type { BaseContext } from '../../kernel/operation.ts'
+import { failed, type Invoke } from '../../kernel/pipeline.ts'
+import type { Registry } from '../../kernel/registry.ts'
+import { answerClientError } from './client-errors.ts'
+import { drainServer, trackSockets } from './drain.ts'
+import { createHostCheck } from './hosts.ts'
+import { createOperationHandler } from './operation-handler.ts'
+import { createMethodTable, routerPaths } from './routes.ts'
+import { type SendState, send } from './send.ts'
+import { createSystemRoutes, type SystemParts } from './system-routes.ts'
+
+/** The HTTP surface: one route for each operation of the registry, and the few routes that a process itself has. */
+export interface HttpSurfaceOptions<Context extends BaseContext> extends SystemParts {
+  readonly registry: Registry<Context>
+  readonly invoke: Invoke<Context>
+  readonly clock: Clock
+  /** Where clients reach the service: an origin, without a slash at its end. */
+  readonly baseUrl: string
+  /** Failures of the surface itself. Requests are recorded by the pipeline, not here. */
+  readonly log: { error(fields: Readonly<Record<string, unknown>>, message: string): void }
+}
+
+export interface HttpSurface {
+  /** Starts to accept connections. Port 0 takes a free one. */
+  listen(at: { readonly host: string; readonly port: number }): Promise<{ host: string; port: number }>
+  /** Stops accepting, answers what is in flight, then closes; cuts what is left after `deadlineMs`. */
+  drain(deadlineMs: number): Promise<{ connectionsCut: number }>
+}
+
+export function createHttpSurface<Context extends BaseContext>(options: HttpSurfaceOptions<Context>): HttpSurface {
+  const { registry, clock, baseUrl, log } = options
+  const state: SendState = { draining: false }
+  const hostKind = createHostCheck(baseUrl)
+  const app = createServer(clock, onFrameworkError)
+  const sockets = trackSockets(app.server)
+
+  const systemRoutes = createSystemRoutes(options, state)
+  const paths = registry.operations.map((operation) => operation.path)
+  const routerPath = routerPaths(paths)
+  const methodsOf = createMethodTable([
+    ...registry.operations,
+    ...systemRoutes.map(({ path }) => ({ method: 'GET', path })),
+  ])
+
+  for (const operation of registry.operations) {
+    const handler = createOperationHandler(operation, options, hostKind, state)
+    const method = operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method
+    app.route({ method, url: routerPath(operation.path), handler })
+  }
+  for (const { path, onAnyHost, answer } of systemRoutes) {
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      handler: async ({ raw, id }, reply) => {
+        if (!onAnyHost && hostKind(raw) !== 'api') throw fail('route_not_found')
+        send(raw, reply.raw, state, id, await answer(raw))
+      },
+    })
+  }
+  app.setNotFoundHandler(onNotFound)
+  app.setErrorHandler(onFrameworkError)
+  return { listen, drain }
+
+  function onNotFound({ raw, id }: FastifyRequest, reply: FastifyReply): void {
+    const methods = hostKind(raw) === 'api' ? methodsOf(raw.url!.replace(/[?#].*$/s, '')) : []
+    refuse(
+      raw,
+      reply.raw,
+      id,
+      methods.length === 0
+        ? fail('route_not_found')
+        : fail('method_not_allowed', { headers: { allow: methods.join(', ') } }),
+    )
+  }
+
+  /** What Fastify refuses by itself, and whatever a handler threw. */
+  function onFrameworkError(error: Error & { code?: string }, { raw, id }: FastifyRequest, reply: FastifyReply): void {
+    refuse(raw, reply.raw, id, failureOf(error))
+  }
+
+  function refuse(raw: IncomingMessage, response: ServerResponse, correlationId: string, failure: Failure): void {
+    if (failure.status >= 500) log.error({ correlationId, err: failure.cause ?? failure }, 'The HTTP surface failed.')
+    send(raw, response, state, correlationId, failed(failure, correlationId))
+  }
+
+  async function listen(at: { readonly host: string; readonly port: number }) {
+    await app.ready()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    app.server.once('error', reject)
+    app.server.listen(at, resolve)
+    await promise
+    app.server.off('error', reject)
+    const { address, port } = app.server.address() as AddressInfo
+    return { host: address, port }
+  }
+
+  async function drain(deadlineMs: number) {
+    state.draining = true
+    const connectionsCut = await drainServer(app.server, sockets, deadlineMs)
+    await app.close()
+    return { connectionsCut }
+  }
+}
+
+type OnFrameworkError = (error: Error & { code?: string }, request: FastifyRequest, reply: FastifyReply) => void
+
+/** Fastify as a router: bodies, validation, serialisation and logging are not its business here. */
+function createServer(clock: Clock, onFrameworkError: OnFrameworkError): FastifyInstance {
+  const correlationId = () => uuidv7(clock.now())
+  const app = Fastify({
+    genReqId: correlationId,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    frameworkErrors: onFrameworkError,
+    clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket, correlationId()),
+    // A name of 255 characters, each of four bytes and percent-encoded.
+    routerOptions: { maxParamLength: 3060, compile: true },
+    requestTimeout: 60_000,
+    keepAliveTimeout: 65_000,
+    http: {
+      headersTimeout: 10_000,
+      // How often Node looks for requests that are late; its default of 30 s would make 10 s up to 40.
+      connectionsCheckingInterval: 2_000,
+      // Two Authorization or Host headers arrive joined by a comma and are refused, instead of the first one winning.
+      joinDuplicateHeaders: true,
+      // Node would answer a missing Host by itself, without a correlation id.
+      requireHostHeader: false,
+    },
+  })
+  // An unknown expectation may be ignored (RFC 9110 10.1.1); Node would answer 417 by itself.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  // Handlers read bodies themselves, with the limit of their operation, when the request has been routed.
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+  return app
+}
+
+function failureOf(error: Error & { code?: string }): Failure {
+  if (error instanceof Failure) return error
+  switch (error.code) {
+    case 'FST_ERR_BAD_URL':
+      return fail('malformed_request', { field: 'path', message: 'The percent-encoding of the path is not valid.' })
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return fail('route_not_found')
+    default:
+      return fail('internal_error', { cause: error })
+  }
+}

@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http'
+import { createDocsPage, docsPaths } from './docs-page.ts'
+import { type Answer, jsonType, type SendState } from './send.ts'
+
+/** What the process tells about itself. */
+export interface SystemParts {
+  /** May requests be sent here? Named checks, so that a refusal says what is missing. */
+  readiness(): Promise<Readonly<Record<string, boolean>>>
+  /** Metrics in the Prometheus text format. */
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>
+}
+
+export interface SystemRoute {
+  readonly path: string
+  /** Probes come by whatever name or address the prober knows. */
+  readonly onAnyHost?: true
+  answer(request: IncomingMessage): Answer | Promise<Answer>
+}
+
+export function createSystemRoutes(parts: SystemParts, state: SendState): readonly SystemRoute[] {
+  const answerDocs = createDocsPage()
+  return [
+    { path: '/', answer: () => ({ status: 302, headers: { location: '/docs' }, payload: '' }) },
+    { path: '/healthz', onAnyHost: true, answer: () => json(200, { status: 'ok' }) },
+    { path: '/readyz', onAnyHost: true, answer: () => answerReadiness(parts, state) },
+    {
+      path: '/metrics',
+      answer: async () => {
+        const { contentType, text } = await parts.metrics()
+        return { status: 200, headers: { 'content-type': contentType }, payload: text }
+      },
+    },
+    ...docsPaths.map((path) => ({
+      path,
+      answer: ({ headers }: IncomingMessage) => answerDocs(path, headers['accept-encoding']),
+    })),
+  ]
+}
+
+async function answerReadiness(parts: SystemParts, state: SendState): Promise<Answer> {
+  if (state.draining) return json(503, { status: 'draining' })
+  const checks = await parts.readiness()
+  const ready = Object.values(checks).every(Boolean)
+  return json(ready ? 200 : 503, { status: ready ? 'ready' : 'not_ready', checks })
+}
+
+function json(status: number, body: unknown): Answer {
+  return { status, headers: { 'content-type': jsonType, 'cache-control': 'no-store' }, payload: JSON.stringify(body) }
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import sql from 'sql-template-tag'
+import { actorOf, type Caller } from '../kernel/caller.ts'
+import type { Clock } from '../kernel/clock.ts'
+import { fail } from '../kernel/errors.ts'
+import type { Idempotency, StoredResponse } from '../kernel/pipeline.ts'
+
+/** How long an answer is replayed (contract 0). The table keeps it a little longer and drops it by partition. */
+export const idempotencyKeptMs = 24 * 60 * 60 * 1000
+
+interface KeptRow extends StoredResponse {
+  readonly request_hash: Buffer
+}
+
+/**
+ * Answers by idempotency key, kept in the transaction of the change that they answer for, so that a crash leaves both or
+ * neither. Keys belong to the organisation and to whoever sent them: the user, or the credential that acts without one.
+ *
+ * Only answers of transactions that committed are kept. A request that failed wrote nothing, so its repetition may run.
+ */
+export function createIdempotency({ clock }: { readonly clock: Clock }): Idempotency {
+  return {
+    async claim(tx, caller, key, fingerprint) {
+      const since = new Date(clock.now() - idempotencyKeptMs).toISOString()
+      // Two statements, because each has a snapshot of its own: the look-up must see what the last holder of the lock
+      // committed. Issued in one turn they leave in one write and run in order.
+      const [[lock], [kept]] = await Promise.all([
+        tx.rows<{ held: boolean }>(sql`SELECT pg_try_advisory_xact_lock(${lockOf(caller, key)}) AS held`),
+        tx.rows<KeptRow>(sql`SELECT request_hash, status, headers, payload FROM portico.idempotency_key
+          WHERE organization_id = ${caller.organizationId} AND principal = ${actorOf(caller).id} AND key = ${key}
+            AND created_at > ${since}
+          ORDER BY created_at DESC LIMIT 1`),
+      ])
+      if (!lock?.held) throw fail('idempotency_in_progress')
+      if (!kept) return undefined
+      if (!kept.request_hash.equals(hashOf(fingerprint))) throw fail('idempotency_key_reused')
+      return { status: kept.status, headers: kept.headers, payload: kept.payload }
+    },
+
+    async keep(tx, caller, key, fingerprint, response) {
+      // What is left of a budget belongs to a moment, not to an answer.
+      const { ratelimit: _, 'ratelimit-policy': __, ...headers } = response.headers
+      await tx.rows(sql`INSERT INTO portico.idempotency_key
+          (organization_id, principal, key, created_at, request_hash, status, headers, payload)
+        VALUES (${caller.organizationId}, ${actorOf(caller).id}, ${key}, ${new Date(clock.now()).toISOString()},
+          ${hashOf(fingerprint)}, ${response.status}, ${JSON.stringify(headers)}, ${response.payload})`)
+    },
+  }
+}
+
+function hashOf(fingerprint: string): Buffer {
+  return createHash('sha256').update(fingerprint).digest()
+}
+
+/**
+ * 64 bits of SHA-256: two keys that meet by chance only make one of them wait, and nobody can make a key that meets
+ * another tenant's. No part holds a blank, so the parts cannot run into each other.
+ */
+function lockOf(caller: Caller, key: string): string {
+  const digest = createHash('sha256')
+    .update(`idempotency ${caller.organizationId} ${actorOf(caller).id} ${key}`)
+    .digest()
+  return digest.readBigInt64BE().toString()
+}

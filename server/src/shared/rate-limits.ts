@@ -25,9 +25,9 @@ const unlimited: RateState = { headers: {} }
  * Budgets by class of operation for each principal: the user, whichever of its tokens it shows, or the credential that
  * acts without a user. `scale` multiplies all of them; 0 turns them off, without cost and without headers.
  *
- * The counters are in the memory of the process: each process grants the whole budget. Counting takes 0.6 µs, headers included; the one
- * timer for each principal and window does not keep the process alive. Only verified callers are counted, so there are
- * never more counters than active credentials.
+ * The counters are in the memory of the process: each process grants the whole budget. Counting takes 0.6 µs, headers
+ * included; the one timer for each principal and window does not keep the process alive. Only verified callers are
+ * counted, so there are never more counters than active credentials.
  */
 export function createRateLimits({ scale }: { readonly scale: number }): RateLimits {
   if (scale === 0) return { consume: () => unlimited }

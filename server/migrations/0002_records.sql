@@ -4,7 +4,7 @@
 CREATE TABLE portico.object_definition (
   app_id uuid NOT NULL REFERENCES portico.application,
   object_id uuid NOT NULL,
-  object_key text NOT NULL CHECK (object_key ~ '^[a-z][a-z0-9_-]{0,49}$'),
+  object_key text NOT NULL CHECK (object_key ~ '^[a-z][a-z0-9-]{0,49}$'),
   label text NOT NULL,
   plural_label text NOT NULL,
   kind text NOT NULL DEFAULT 'custom' CHECK (kind IN ('custom', 'native')),

@@ -41,6 +41,9 @@ export const Total = Type.Integer({
   examples: [128],
 })
 
+/** The version of the contract document (specification 9). */
+export const contractVersion = '1.0.0-developer-platform'
+
 export const pageSizeDefault = 50
 export const pageSizeMax = 200
 

@@ -1,7 +1,17 @@
+import type { Caller } from '../kernel/caller.ts'
 import { type BaseContext, operationFor } from '../kernel/operation.ts'
+import type { AccessProfile } from './access/permissions.ts'
+import type { Catalogue } from './catalogue/catalogue.ts'
+import type { Cursors } from './cursors.ts'
 
 /** What handlers receive beside the caller and the transaction. Wired once, in `main.ts`. */
 export interface Context extends BaseContext {
+  readonly catalogue: Catalogue
+  readonly cursors: Cursors
+  readonly contract: {
+    /** The OpenAPI document as the caller may see it, canonical, with its fingerprint (specification 4.1). */
+    project(caller: Caller, profile: AccessProfile): { readonly text: string; readonly sha256: string }
+  }
   readonly diagnostics: {
     /** Writes what is still waiting, so that a request can be looked up right after its answer. */
     flush(): Promise<void>

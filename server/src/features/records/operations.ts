@@ -1,0 +1,4 @@
+import { readingOperations } from './reading.ts'
+import { writingOperations } from './writing.ts'
+
+export const recordOperations = [...readingOperations, ...writingOperations]

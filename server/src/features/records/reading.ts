@@ -1,0 +1,169 @@
+import { fail } from '../../kernel/errors.ts'
+import type { Operation } from '../../kernel/operation.ts'
+import { contractVersion, pageSizeDefault } from '../../kernel/schemas.ts'
+import { type Context, operation } from '../../shared/context.ts'
+import { chosenFields, expansions, parseQuery, parseSelection } from '../../shared/records/query.ts'
+import { countSelected, findHistory, findPage, findParticipants, findRecord } from '../../shared/records/read-store.ts'
+import { type RecordRow, viewOf } from '../../shared/records/record.ts'
+import { type RecordScope, recordScope } from '../../shared/records/scope.ts'
+import { historyItem, withExpanded } from './rules.ts'
+import * as schema from './schema.ts'
+
+const base = '/v1/apps/{saasAppId}/objects/{objectKey}/records'
+const reading = {
+  area: 'Records',
+  credentials: ['live', 'dat'],
+  scope: 'records.read',
+  transaction: 'read',
+  mcp: true,
+} as const
+
+const search = operation({
+  ...reading,
+  id: 'developerRecordsSearch',
+  method: 'POST',
+  path: `${base}/search`,
+  summary: 'Search records by filter, words and sort.',
+  description: 'Pages reach any depth. For long walks follow `nextCursor`: its cost does not grow with depth.',
+  rateClass: 'search',
+  params: schema.ObjectParams,
+  body: schema.SearchBody,
+  bodyOptional: true,
+  responses: { 200: schema.SearchResult },
+  errors: [
+    'object_not_found',
+    'filter_invalid',
+    'sort_invalid',
+    'cursor_invalid',
+    'cursor_mismatch',
+    'page_and_cursor',
+    'page_size_exceeded',
+    'count_unavailable',
+  ],
+
+  async handler(context, { params, body }) {
+    const scope = await recordScope(context, params.objectKey)
+    const { tx, caller, access } = scope
+    const query = parseQuery(body, scope, context.cursors)
+    const [page, total] = await Promise.all([
+      findPage(tx, caller, query),
+      query.includeTotal ? countSelected(tx, caller, query) : undefined,
+    ])
+    const records = page.rows.map((row) => viewOf(row, access, query.fields))
+    if (query.expand.length > 0) await withExpanded(scope, page.rows, records, query.expand)
+    return {
+      status: 200,
+      body: {
+        records,
+        hasMore: page.hasMore,
+        page: query.page ?? null,
+        pageSize: query.pageSize,
+        nextCursor: page.next ? context.cursors.seal(query.identity, page.next) : null,
+        ...(total !== undefined && { totalRecords: total, totalIsExact: true }),
+      },
+    }
+  },
+})
+
+const count = operation({
+  ...reading,
+  id: 'developerRecordsCount',
+  method: 'POST',
+  path: `${base}/count`,
+  summary: 'Count records exactly.',
+  rateClass: 'search',
+  params: schema.ObjectParams,
+  body: schema.CountBody,
+  bodyOptional: true,
+  responses: { 200: schema.CountResult },
+  errors: ['object_not_found', 'filter_invalid', 'count_unavailable'],
+
+  async handler(context, { params, body }) {
+    const scope = await recordScope(context, params.objectKey)
+    const totalRecords = await countSelected(scope.tx, scope.caller, parseSelection(body, scope))
+    return { status: 200, body: { totalRecords, totalIsExact: true, contractVersion } }
+  },
+})
+
+const get = operation({
+  ...reading,
+  id: 'developerRecordsGet',
+  method: 'GET',
+  path: `${base}/{recordId}`,
+  summary: 'Read one record, archived or not.',
+  rateClass: 'read',
+  params: schema.RecordParams,
+  query: schema.GetQuery,
+  responses: { 200: schema.RecordSchema },
+  responseHeaders: { ETag: { description: 'The revision, quoted.', example: '"1"' } },
+  errors: ['object_not_found', 'record_not_found'],
+
+  async handler(context, { params, query }) {
+    const scope = await recordScope(context, params.objectKey)
+    const { access } = scope
+    const fields = chosenFields(query.fields, access)
+    const expand = expansions(query.expand ?? [], scope)
+    const row = await visibleRecord(scope, params.recordId)
+    const record = viewOf(row, access, fields)
+    if (expand.length > 0) await withExpanded(scope, [row], [record], expand)
+    return { status: 200, body: record, headers: { etag: `"${record.revision}"` } }
+  },
+})
+
+const history = operation({
+  ...reading,
+  id: 'developerRecordsGetHistory',
+  method: 'GET',
+  path: `${base}/{recordId}/history`,
+  summary: 'Read what happened to a record, newest first.',
+  rateClass: 'read',
+  params: schema.RecordParams,
+  query: schema.HistoryQuery,
+  responses: { 200: schema.History },
+  errors: ['object_not_found', 'record_not_found', 'cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
+
+  async handler(context, { params, query }) {
+    const scope = await recordScope(context, params.objectKey)
+    const identity = ['history', scope.caller.organizationId, params.recordId.toLowerCase()]
+    const [before] = query.cursor === undefined ? [] : context.cursors.open(identity, query.cursor)
+    await visibleRecord(scope, params.recordId)
+    const pageSize = query.pageSize ?? pageSizeDefault
+    const rows = await findHistory(scope.tx, scope.caller, params.recordId, before ?? undefined, pageSize + 1)
+    const shown = rows.slice(0, pageSize)
+    const last = rows.length > pageSize ? shown.at(-1) : undefined
+    return {
+      status: 200,
+      body: {
+        items: shown.map((row) => historyItem(row, scope.access)),
+        nextCursor: last ? context.cursors.seal(identity, [String(last.revision)]) : null,
+      },
+    }
+  },
+})
+
+const participants = operation({
+  ...reading,
+  id: 'developerRecordsListParticipants',
+  method: 'GET',
+  path: `${base}/{recordId}/participants`,
+  summary: 'List the users who take part in a record.',
+  rateClass: 'read',
+  params: schema.RecordParams,
+  responses: { 200: schema.Participants },
+  errors: ['object_not_found', 'record_not_found'],
+
+  async handler(context, { params }) {
+    const scope = await recordScope(context, params.objectKey)
+    await visibleRecord(scope, params.recordId)
+    const items = await findParticipants(scope.tx, scope.caller, params.recordId)
+    return { status: 200, body: { items, nextCursor: null } }
+  },
+})
+
+async function visibleRecord({ tx, caller, access }: RecordScope, recordId: string): Promise<RecordRow> {
+  const row = await findRecord(tx, caller, access, recordId, access.readable)
+  if (!row) throw fail('record_not_found')
+  return row
+}
+
+export const readingOperations: readonly Operation<Context>[] = [search, count, get, history, participants]

@@ -1,0 +1,47 @@
+import type { ObjectAccess } from '../../shared/access/permissions.ts'
+import type { RecordQuery } from '../../shared/records/query.ts'
+import { findRecords, type HistoryRow } from '../../shared/records/read-store.ts'
+import { type RecordRow, type RecordView, viewOf } from '../../shared/records/record.ts'
+import type { RecordScope } from '../../shared/records/scope.ts'
+
+/** Adds the records behind references, one look-up for each reference field; what the caller cannot see is null. */
+export async function withExpanded(
+  { tx, caller }: RecordScope,
+  rows: readonly RecordRow[],
+  records: readonly RecordView[],
+  expand: RecordQuery['expand'],
+): Promise<void> {
+  const found = await Promise.all(
+    expand.map(({ field, access }) => {
+      const ids = new Set(rows.flatMap((row) => (row[field.column] as string | null) ?? []))
+      return ids.size === 0 ? [] : findRecords(tx, caller, access, [...ids])
+    }),
+  )
+  const views = expand.map(({ access }, index) => {
+    return new Map(found[index]!.map((row) => [row.record_id, viewOf(row, access, access.readable)]))
+  })
+  records.forEach((record, position) => {
+    record.expanded = Object.fromEntries(
+      expand.map(({ field }, index) => [
+        field.fieldKey,
+        views[index]!.get(rows[position]![field.column] as string) ?? null,
+      ]),
+    )
+  })
+}
+
+const envelopeProperties = new Set(['ownerUserId', 'dataRoleId', 'locationId', 'externalKey', 'participants'])
+
+/** A change as the caller may see it: changes of fields that it may not read are left out. */
+export function historyItem(row: HistoryRow, access: ObjectAccess) {
+  const changes = Object.entries(row.changes ?? {})
+    .filter(([field]) => access.readableByKey.has(field) || envelopeProperties.has(field))
+    .map(([field, [before, after]]) => ({ field, before, after }))
+  return {
+    revision: row.revision,
+    operation: row.operation,
+    changedAt: row.changed_at,
+    changedBy: { kind: row.actor_kind, id: row.actor_id },
+    changes,
+  }
+}

@@ -1,0 +1,358 @@
+import Type from 'typebox'
+import {
+  ApiErrorResponse,
+  AppParams,
+  Nullable,
+  PageSize,
+  pageSizeMax,
+  Revision,
+  Strict,
+  Timestamp,
+  Total,
+  Uuid,
+} from '../../kernel/schemas.ts'
+
+/** Shapes of records (specification 2.8 and 4.2, contract 4). */
+const objectKey = Type.String({ maxLength: 50, description: 'The key of the object.', examples: ['deal'] })
+const recordId = Uuid('The record.', '0199a1b2-0000-7000-8000-0000000000aa')
+const externalKey = Type.String({
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]+$',
+  description: 'A key of your own, unique among the live records of the object.',
+  examples: ['crm-1042'],
+})
+
+export const ObjectParams = Strict({ ...AppParams, objectKey })
+export const RecordParams = Strict({ ...AppParams, objectKey, recordId })
+export const ExternalKeyParams = Strict({ ...AppParams, objectKey, externalKey })
+
+const Actor = (description: string) =>
+  Strict(
+    {
+      kind: Type.Enum(['user', 'credential', 'system'], { description: 'What acted.', examples: ['user'] }),
+      id: Type.String({ description: 'Its id: a user id, or the key id of a credential.', examples: ['k3V9xQ2mB7aT'] }),
+    },
+    { description },
+  )
+
+const ownerUserId = Uuid('The user who owns the record.', '0199a1b2-0000-7000-8000-0000000000dd')
+const dataRoleId = Uuid('The DataRole that the record belongs to.', '0199a1b2-0000-7000-8000-0000000000ee')
+const locationId = Uuid('The location that narrows who of the role sees it.', '0199a1b2-0000-7000-8000-0000000000ff')
+
+export const RecordSchema = Strict(
+  {
+    recordId,
+    objectKey,
+    displayName: Nullable(
+      Type.String({ description: 'The value of the field that names the record.', examples: ['Renewal 2027'] }),
+    ),
+    fields: Type.Object(
+      {},
+      {
+        additionalProperties: true,
+        description: 'Values by field key. Fields that the caller may not read are absent.',
+        'x-object-schema': 'record',
+      },
+    ),
+    ownerUserId: Nullable(ownerUserId),
+    dataRoleId: Nullable(dataRoleId),
+    locationId: Nullable(locationId),
+    externalKey: Nullable(externalKey),
+    createdAt: Timestamp('When the record was created.'),
+    createdBy: Actor('Who created the record.'),
+    updatedAt: Timestamp('When the record last changed.'),
+    updatedBy: Actor('Who last changed the record.'),
+    archivedAt: Nullable(Timestamp('When the record was archived; null while it is live.')),
+    revision: Revision,
+    access: Strict(
+      {
+        canUpdate: Type.Boolean({ description: 'May the caller update this record?', examples: [true] }),
+        canArchive: Type.Boolean({ description: 'May the caller archive this record?', examples: [false] }),
+      },
+      { description: 'What the caller may do with the record.' },
+    ),
+    expanded: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description: 'Records behind the references named in `expand`; null where the caller sees none.',
+          examples: [{ company: null }],
+        },
+      ),
+    ),
+  },
+  { title: 'Record' },
+)
+
+const FieldsInput = (schema: 'create' | 'update', description: string) =>
+  Type.Unsafe<Record<string, unknown>>(
+    Type.Object({}, { additionalProperties: true, maxProperties: 300, description, 'x-object-schema': schema }),
+  )
+
+const participants = Type.Array(Uuid('A user.', '0199a1b2-0000-7000-8000-0000000000dd'), {
+  maxItems: 100,
+  description: 'Users who see and may edit the record whoever owns it.',
+})
+
+const Placement = {
+  ownerUserId: Type.Optional(Nullable(ownerUserId)),
+  dataRoleId: Type.Optional(Nullable(dataRoleId)),
+  locationId: Type.Optional(Nullable(locationId)),
+}
+
+export const CreateBody = Strict(
+  {
+    fields: FieldsInput('create', 'Values by field key.'),
+    ...Placement,
+    participants: Type.Optional(participants),
+    externalKey: Type.Optional(Nullable(externalKey)),
+  },
+  { title: 'RecordCreate' },
+)
+
+const expectedRevision = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: 'Refuse with 409 unless this is the current revision. `If-Match` does the same.',
+    examples: [3],
+  }),
+)
+
+export const UpdateBody = Strict(
+  {
+    fields: Type.Optional(FieldsInput('update', 'Values to set by field key; null clears one.')),
+    ...Placement,
+    participants: Type.Optional(participants),
+    externalKey: Type.Optional(Nullable(externalKey)),
+    expectedRevision,
+  },
+  { title: 'RecordUpdate' },
+)
+
+export const UpsertBody = Strict(
+  {
+    fields: FieldsInput('update', 'Values by field key.'),
+    ...Placement,
+    participants: Type.Optional(participants),
+    expectedRevision,
+  },
+  { title: 'RecordUpsert' },
+)
+
+export const RevisionBody = Strict({ expectedRevision }, { title: 'RecordRevision' })
+export const RevisionQuery = Strict({ expectedRevision })
+
+const filter = Type.Unsafe<unknown>(
+  Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description:
+        'A tree: {"and": […]}, {"or": […]}, {"not": …}, {"field", "op", "value"} or {"related": "<reference field>", "some": …}. ' +
+        'At most 5 levels and 50 comparisons. Text compares without regard to case. Values: $me, $now, $today.',
+      examples: [
+        {
+          and: [
+            { field: 'stage', op: 'eq', value: 'open' },
+            { field: 'amount', op: 'gte', value: '1000' },
+          ],
+        },
+      ],
+    },
+  ),
+)
+
+const search = Type.String({
+  maxLength: 500,
+  description: 'Words that must all occur in the searchable fields; parts of words and spelling without accents count.',
+  examples: ['northwind renewal'],
+})
+const includeArchived = Type.Boolean({ description: 'Archived records too?', default: false, examples: [false] })
+
+export const SearchBody = Strict(
+  {
+    page: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_000_000,
+        description: 'The page, from 1, at any depth. Its cost grows with depth; that of `cursor` does not.',
+        examples: [1],
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({ maxLength: 4000, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
+    ),
+    pageSize: Type.Optional(PageSize()),
+    sort: Type.Optional(
+      Type.Union(
+        [
+          Type.String({ description: 'One sort value.', examples: ['created_desc'] }),
+          Type.Array(Type.String(), { minItems: 1, maxItems: 3, description: 'Up to three, the first leads.' }),
+        ],
+        {
+          description:
+            'created, updated, name or the key of a sortable field, with _asc or _desc. Default created_desc. Empty values are the largest.',
+          examples: ['created_desc', ['stage_asc', 'amount_desc']],
+        },
+      ),
+    ),
+    filter: Type.Optional(filter),
+    search: Type.Optional(search),
+    fields: Type.Optional(
+      Type.Array(Type.String(), { maxItems: 300, description: 'Only these fields.', examples: [['name', 'stage']] }),
+    ),
+    expand: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: 10,
+        uniqueItems: true,
+        description: 'Reference fields whose records to include.',
+        examples: [['company']],
+      }),
+    ),
+    includeArchived: Type.Optional(includeArchived),
+    includeTotal: Type.Optional(
+      Type.Boolean({ description: 'The exact total too? It waits for the count.', default: false, examples: [true] }),
+    ),
+  },
+  { title: 'RecordSearch' },
+)
+
+export const SearchResult = Strict(
+  {
+    records: Type.Array(RecordSchema, { description: 'The records of the page.' }),
+    hasMore: Type.Boolean({ description: 'Are there records after these?', examples: [true] }),
+    page: Nullable(Type.Integer({ description: 'The page; null when a cursor was sent.', examples: [1] })),
+    pageSize: Type.Integer({ description: 'Rows on a page.', minimum: 1, maximum: pageSizeMax, examples: [50] }),
+    nextCursor: Nullable(
+      Type.String({ description: 'Continues after these; null at the end.', examples: ['mS3Zb1…'] }),
+    ),
+    totalRecords: Type.Optional(Total),
+    totalIsExact: Type.Optional(Type.Boolean({ description: 'Always true: totals are counted.', examples: [true] })),
+  },
+  { title: 'RecordSearchResult' },
+)
+
+export const CountBody = Strict(
+  { filter: Type.Optional(filter), search: Type.Optional(search), includeArchived: Type.Optional(includeArchived) },
+  { title: 'RecordCount' },
+)
+
+export const CountResult = Strict(
+  {
+    totalRecords: Total,
+    totalIsExact: Type.Literal(true, { description: 'A count is always exact.', examples: [true] }),
+    contractVersion: Type.String({
+      description: 'The contract that defines it.',
+      examples: ['1.0.0-developer-platform'],
+    }),
+  },
+  { title: 'RecordCountResult' },
+)
+
+export const GetQuery = Strict({
+  fields: Type.Optional(
+    Type.Array(Type.String(), { maxItems: 300, description: 'Only these fields. Repeatable.', examples: [['name']] }),
+  ),
+  expand: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: 10,
+      uniqueItems: true,
+      description: 'Reference fields whose records to include. Repeatable.',
+      examples: [['company']],
+    }),
+  ),
+})
+
+export const HistoryQuery = Strict({
+  cursor: Type.Optional(
+    Type.String({ maxLength: 400, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
+  ),
+  pageSize: Type.Optional(PageSize()),
+})
+
+export const History = Strict(
+  {
+    items: Type.Array(
+      Strict({
+        revision: Revision,
+        operation: Type.Enum(['created', 'updated', 'archived', 'restored'], {
+          description: 'What happened.',
+          examples: ['updated'],
+        }),
+        changedAt: Timestamp('When it happened.'),
+        changedBy: Actor('Who did it.'),
+        changes: Type.Array(
+          Strict({
+            field: Type.String({ description: 'The field, or the property of the record.', examples: ['stage'] }),
+            before: Type.Unknown({ description: 'The value before.', examples: ['open'] }),
+            after: Type.Unknown({ description: 'The value after.', examples: ['won'] }),
+          }),
+          { description: 'What an update changed, as far as the caller may read it.' },
+        ),
+      }),
+      { description: 'Changes, newest first.' },
+    ),
+    nextCursor: Nullable(
+      Type.String({ description: 'Continues after these; null at the end.', examples: ['mS3Zb1…'] }),
+    ),
+  },
+  { title: 'RecordHistory' },
+)
+
+export const ParticipantsBody = Strict({ participants, expectedRevision }, { title: 'ParticipantsUpdate' })
+
+export const Participants = Strict(
+  {
+    items: Type.Array(
+      Strict({
+        userId: Uuid('The user.', '0199a1b2-0000-7000-8000-0000000000dd'),
+        displayName: Type.String({ description: 'The name of the user.', examples: ['Ada Lovelace'] }),
+      }),
+      { description: 'Users who take part in the record.' },
+    ),
+    nextCursor: Type.Null({ description: 'Always null: a record has at most 100 participants.', examples: [null] }),
+  },
+  { title: 'Participants' },
+)
+
+export const batchItemsMax = 200
+
+export const BatchBody = Strict(
+  {
+    atomic: Type.Optional(Type.Boolean({ description: 'All or nothing?', default: false, examples: [true] })),
+    items: Type.Array(
+      Strict({
+        operation: Type.Enum(['create', 'update', 'archive', 'upsert'], {
+          description: 'What to do.',
+          examples: ['create'],
+        }),
+        recordId: Type.Optional(recordId),
+        externalKey: Type.Optional(externalKey),
+        fields: Type.Optional(FieldsInput('update', 'Values by field key.')),
+        ...Placement,
+        participants: Type.Optional(participants),
+        expectedRevision,
+      }),
+      { minItems: 1, maxItems: batchItemsMax, description: 'At most 200 items, done in this order.' },
+    ),
+  },
+  { title: 'RecordBatch' },
+)
+
+export const BatchResults = Strict(
+  {
+    results: Type.Array(
+      Strict({
+        index: Type.Integer({ minimum: 0, description: 'The position of the item.', examples: [0] }),
+        status: Type.Integer({ description: 'The status that it would have had alone.', examples: [201] }),
+        record: Type.Optional(RecordSchema),
+        error: Type.Optional(ApiErrorResponse),
+      }),
+      { description: 'One result for each item, in order.' },
+    ),
+  },
+  { title: 'RecordBatchResult' },
+)

@@ -1,0 +1,100 @@
+import type { Caller } from '../../kernel/caller.ts'
+import type { ApplicationModel, Field, ObjectDefinition } from '../catalogue/catalogue.ts'
+import { dataTypeOf } from '../catalogue/data-types.ts'
+
+/**
+ * What a caller may do with each object and field of its application: everything, when unrestricted; otherwise the union
+ * of what its DataRoles may do. A caller without any DataRole may do nothing.
+ */
+export interface ObjectAccess {
+  readonly object: ObjectDefinition
+  readonly create: boolean
+  readonly update: boolean
+  readonly archive: boolean
+  /** In the order of the definition. */
+  readonly readable: readonly Field[]
+  readonly readableByKey: ReadonlyMap<string, Field>
+  readonly writableKeys: ReadonlySet<string>
+  readonly readsEveryField: boolean
+}
+
+export interface AccessProfile {
+  readonly model: ApplicationModel
+  /** Objects that the caller may read; others do not exist for it. */
+  readonly objects: ReadonlyMap<string, ObjectAccess>
+  readonly byObjectId: ReadonlyMap<string, ObjectAccess>
+}
+
+const profiles = new WeakMap<ApplicationModel, Map<string, AccessProfile>>()
+
+/** Profiles depend on the model and the roles alone, so callers of one role share one. */
+export function accessProfile(model: ApplicationModel, caller: Caller): AccessProfile {
+  const ofModel = profiles.get(model) ?? new Map<string, AccessProfile>()
+  profiles.set(model, ofModel)
+  const key = caller.unrestricted ? '*' : caller.dataRoles.map((role) => role.key).join(',')
+  const profile = ofModel.get(key) ?? buildProfile(model, caller)
+  ofModel.set(key, profile)
+  return profile
+}
+
+function buildProfile(model: ApplicationModel, caller: Caller): AccessProfile {
+  const accesses = model.objects.flatMap((object) => {
+    const access = caller.unrestricted ? everything(object) : union(model, caller, object)
+    return access ? [access] : []
+  })
+  return {
+    model,
+    objects: new Map(accesses.map((access) => [access.object.objectKey, access])),
+    byObjectId: new Map(accesses.map((access) => [access.object.objectId, access])),
+  }
+}
+
+function everything(object: ObjectDefinition): ObjectAccess {
+  const writable = object.fields.filter((field) => !dataTypeOf(field).readOnly)
+  return access(object, { create: true, update: true, archive: true }, object.fields, writable)
+}
+
+function union(model: ApplicationModel, caller: Caller, object: ObjectDefinition): ObjectAccess | undefined {
+  const grants = caller.dataRoles.flatMap((role) => model.permissions.get(role.key)?.get(object.objectId) ?? [])
+  const reading = grants.filter((grant) => grant.read)
+  if (reading.length === 0) return undefined
+  const readable = object.fields.filter((field) =>
+    reading.some((grant) => grant.fields.get(field.fieldId)?.read ?? true),
+  )
+  const writable = readable.filter(
+    (field) =>
+      !dataTypeOf(field).readOnly &&
+      reading.some(
+        (grant) =>
+          (grant.create || grant.update) &&
+          (grant.fields.get(field.fieldId)?.read ?? true) &&
+          (grant.fields.get(field.fieldId)?.write ?? true),
+      ),
+  )
+  return access(
+    object,
+    {
+      create: reading.some((grant) => grant.create),
+      update: reading.some((grant) => grant.update),
+      archive: reading.some((grant) => grant.archive),
+    },
+    readable,
+    writable,
+  )
+}
+
+function access(
+  object: ObjectDefinition,
+  rights: Pick<ObjectAccess, 'create' | 'update' | 'archive'>,
+  readable: readonly Field[],
+  writable: readonly Field[],
+): ObjectAccess {
+  return {
+    object,
+    ...rights,
+    readable,
+    readableByKey: new Map(readable.map((field) => [field.fieldKey, field])),
+    writableKeys: new Set(writable.map((field) => field.fieldKey)),
+    readsEveryField: readable.length === object.fields.length,
+  }
+}

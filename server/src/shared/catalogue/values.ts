@@ -1,0 +1,172 @@
+import { RE2JS } from 're2js'
+import { isUuid } from '../../kernel/ids.ts'
+import type { Field } from './catalogue.ts'
+
+/**
+ * Reading values that a client sends: each reader returns the normalised value as it is stored, or throws `BadValue` with
+ * a sentence that says what is expected. `null` never reaches a reader.
+ */
+export class BadValue extends Error {
+  override readonly name = 'BadValue'
+}
+
+function expected(what: string): never {
+  throw new BadValue(`Expected ${what}.`)
+}
+
+export function readText(value: unknown, field: Field, longest: number): string {
+  if (typeof value !== 'string') expected('a string')
+  // PostgreSQL stores neither U+0000 nor half a surrogate pair; the driver would replace the latter silently.
+  if (value.includes('\0')) expected('text without the character U+0000')
+  if (!value.isWellFormed()) expected('well-formed Unicode (no lone surrogates)')
+  const { minLength = 0, pattern } = field.validation
+  const maxLength = Math.min(field.validation.maxLength ?? longest, longest)
+  if (value.length < minLength || value.length > maxLength) expected(`${minLength} to ${maxLength} characters`)
+  if (pattern !== undefined && !compiled(pattern).matches(value)) expected(`text that matches ${pattern}`)
+  return value
+}
+
+/** RE2 runs in linear time: a pattern of one builder must not be able to stop the service for all. */
+const patterns = new Map<string, ReturnType<typeof RE2JS.compile>>()
+
+function compiled(pattern: string) {
+  let found = patterns.get(pattern)
+  if (!found) {
+    found = RE2JS.compile(pattern)
+    if (patterns.size >= 1000) patterns.clear()
+    patterns.set(pattern, found)
+  }
+  return found
+}
+
+const int64Min = -(2n ** 63n)
+const int64Max = 2n ** 63n - 1n
+
+/** A JSON integer, or a string of digits where it goes beyond 2^53 (contract 0). Stored as text: int8 is wider. */
+export function readInteger(value: unknown, field: Field): string {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return withinRange(value, String(value), field)
+  if (typeof value === 'string' && /^-?\d{1,19}$/.test(value)) {
+    const wide = BigInt(value)
+    if (wide >= int64Min && wide <= int64Max) return withinRange(Number(wide), String(wide), field)
+  }
+  expected('an integer (a string of digits beyond 2^53)')
+}
+
+export function readFloat(value: unknown, field: Field): number {
+  if (typeof value !== 'number' || !Number.isFinite(value)) expected('a number')
+  return withinRange(value, Object.is(value, -0) ? 0 : value, field)
+}
+
+/** Exact: at most 38 digits, 18 of them after the point. The scale that was sent is kept ("12.50" stays "12.50"). */
+export function readDecimal(value: unknown, field: Field): string {
+  const text = typeof value === 'number' && Number.isFinite(value) ? String(value) : value
+  const match = typeof text === 'string' ? /^(-?)0*(\d+)(?:\.(\d{1,18}))?$/.exec(text) : null
+  if (!match) expected('a decimal number as a string, for instance "12.50"')
+  const [, sign, whole, fraction = ''] = match
+  const scaleMax = field.validation.scale ?? 18
+  if (whole!.length + fraction.length > 38) expected('at most 38 digits')
+  if (fraction.length > scaleMax) expected(`at most ${scaleMax} digits after the point`)
+  const digits = fraction === '' ? whole! : `${whole}.${fraction}`
+  return withinRange(Number(text), /^[0.]+$/.test(digits) ? digits : `${sign}${digits}`, field)
+}
+
+function withinRange<T>(number: number, stored: T, { validation: { minimum, maximum } }: Field): T {
+  if (minimum !== undefined && number < minimum) expected(`at least ${minimum}`)
+  if (maximum !== undefined && number > maximum) expected(`at most ${maximum}`)
+  return stored
+}
+
+export function readBoolean(value: unknown): boolean {
+  if (typeof value !== 'boolean') expected('true or false')
+  return value
+}
+
+/** A calendar date, `2026-09-14`, in the years 0001 to 9999. */
+export function readDate(value: unknown): string {
+  if (typeof value === 'string' && /^\d{4}-\d{2}-\d{2}$/.test(value) && !value.startsWith('0000')) {
+    const date = new Date(`${value}T00:00:00.000Z`)
+    // Date rolls the 31st of June over to July; what comes back must be what was sent.
+    if (!Number.isNaN(date.getTime()) && date.toISOString().startsWith(value)) return value
+  }
+  expected('a date, for instance "2026-09-14"')
+}
+
+const dateTimeShape =
+  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)$/
+
+/** RFC 3339 with an offset; kept in UTC with milliseconds. */
+export function readDateTime(value: unknown): string {
+  const match = typeof value === 'string' ? dateTimeShape.exec(value) : null
+  if (match) {
+    readDate(match[1])
+    const date = new Date((value as string).toUpperCase())
+    const year = date.getUTCFullYear()
+    if (!Number.isNaN(date.getTime()) && year >= 1 && year <= 9999) return date.toISOString()
+  }
+  expected('a time with an offset, for instance "2026-09-14T09:30:00Z"')
+}
+
+export function readOption(value: unknown, field: Field): string {
+  if (typeof value === 'string' && field.options?.some((option) => option.value === value)) return value
+  expected(`one of ${(field.options ?? []).map((option) => JSON.stringify(option.value)).join(', ')}`)
+}
+
+export function readOptions(value: unknown, field: Field): string[] {
+  if (!Array.isArray(value) || value.length > 200) expected('a list of at most 200 options')
+  const chosen = value.map((item) => readOption(item, field))
+  if (new Set(chosen).size !== chosen.length) expected('each option once')
+  return chosen
+}
+
+const emailShape = /^[^\s@"(),:;<>[\\\]\p{Cc}]+@[^\s@"(),:;<>[\\\]\p{Cc}]+\.[^\s@"(),:;<>[\\\]\p{Cc}.]+$/u
+
+export function readEmail(value: unknown, field: Field): string {
+  const text = readText(value, field, 254)
+  if (!emailShape.test(text)) expected('an e-mail address')
+  return text
+}
+
+export function readPhone(value: unknown, field: Field): string {
+  const text = readText(value, field, 40)
+  if (!/^\+?[\d\s().\-/]{3,}(?:\s*(?:x|ext\.?)\s*\d{1,8})?$/i.test(text) || !/\d{3}/.test(text.replace(/\D/g, ''))) {
+    expected('a telephone number')
+  }
+  return text
+}
+
+export function readUrl(value: unknown, field: Field): string {
+  const text = readText(value, field, 2048)
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if ((url?.protocol !== 'https:' && url?.protocol !== 'http:') || Buffer.byteLength(text) > 2048) {
+    expected('an http or https address of at most 2048 bytes')
+  }
+  return text
+}
+
+const jsonBytesMax = 65_536
+const jsonDepthMax = 32
+
+export function readJson(value: unknown): unknown {
+  if (depthOf(value) > jsonDepthMax) expected(`JSON at most ${jsonDepthMax} levels deep`)
+  const text = JSON.stringify(value)
+  if (Buffer.byteLength(text) > jsonBytesMax) expected(`JSON of at most ${jsonBytesMax} bytes`)
+  // An escaped backslash before u0000 is text about the escape, not the escape.
+  if (/(?:^|[^\\])(?:\\\\)*\\u0000/.test(text)) expected('JSON without the character U+0000')
+  if (/\\ud[89a-f]/i.test(text)) expected('well-formed Unicode (no lone surrogates)')
+  return value
+}
+
+function depthOf(root: unknown): number {
+  let depth = 0
+  let level: unknown[] = [root]
+  while (level.length > 0 && depth <= jsonDepthMax) {
+    depth++
+    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []))
+  }
+  return depth
+}
+
+export function readUuid(value: unknown): string {
+  if (!isUuid(value)) expected('a UUID')
+  return value.toLowerCase()
+}

@@ -1,0 +1,38 @@
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { fail } from '../kernel/errors.ts'
+
+/**
+ * Opaque, signed cursors, bound to the query that they continue: changed ones are refused, and so are those of another
+ * query, which would otherwise return pages that belong to nothing.
+ */
+export interface Cursors {
+  /** `query` is everything that a page depends on but the position. */
+  seal(query: unknown, position: readonly (string | null)[]): string
+  /** Throws `cursor_invalid` or `cursor_mismatch`. */
+  open(query: unknown, cursor: string): (string | null)[]
+}
+
+const macBytes = 16
+const digestBytes = 12
+
+export function createCursors(key: Uint8Array): Cursors {
+  const digestOf = (query: unknown) =>
+    createHash('sha256').update(JSON.stringify(query)).digest().subarray(0, digestBytes)
+  const macOf = (content: Buffer) => createHmac('sha256', key).update(content).digest().subarray(0, macBytes)
+  return {
+    seal(query, position) {
+      const content = Buffer.concat([digestOf(query), Buffer.from(JSON.stringify(position))])
+      return Buffer.concat([macOf(content), content]).toString('base64url')
+    },
+    open(query, cursor) {
+      const bytes = Buffer.from(cursor, 'base64url')
+      const content = bytes.subarray(macBytes)
+      const sealed = bytes.length > macBytes + digestBytes && bytes.toString('base64url') === cursor
+      if (!sealed || !timingSafeEqual(macOf(content), bytes.subarray(0, macBytes))) {
+        throw fail('cursor_invalid', { field: 'cursor' })
+      }
+      if (!content.subarray(0, digestBytes).equals(digestOf(query))) throw fail('cursor_mismatch', { field: 'cursor' })
+      return JSON.parse(content.subarray(digestBytes).toString()) as (string | null)[]
+    },
+  }
+}

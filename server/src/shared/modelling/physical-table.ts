@@ -1,0 +1,117 @@
+import type { Field } from '../catalogue/catalogue.ts'
+import { dataTypeOf } from '../catalogue/data-types.ts'
+
+/**
+ * The physical side of an object: one table, envelope columns first, then a typed column for each field (architecture.md,
+ * decision 5). Names are made here and nowhere else; keys are checked against `^[a-z][A-Za-z0-9_]*$` before they get here,
+ * so quoting them is enough.
+ */
+export function columnName(fieldKey: string): string {
+  return `f_${fieldKey}`
+}
+
+/** The column that comparisons use instead of the value's own; see `Shadow`. */
+export function shadowColumn(field: Field): string | undefined {
+  return dataTypeOf(field).shadow === undefined ? undefined : `x_${field.column.slice(2)}`
+}
+
+/** What SQL compares and sorts by. */
+export function comparedColumn(field: Field): string {
+  return shadowColumn(field) ?? field.column
+}
+
+/** The value of the shadow column, from an expression for the value itself. */
+export function shadowExpression(field: Field, value: string): string {
+  return dataTypeOf(field).shadow === 'float' ? `(${value})::double precision` : foldedExpression(value)
+}
+
+/**
+ * Lower case by the Unicode rules of ICU, whatever the locale of the database: the locale of somebody else's server must
+ * not decide what equals what.
+ */
+export function foldedExpression(value: string): string {
+  return `lower(${value} COLLATE "und-x-icu") COLLATE "C"`
+}
+
+/** A new table for an object, without the columns of its fields. */
+export function createTable(schema: string, table: string): string[] {
+  const qualified = `"${schema}"."${table}"`
+  const index = (suffix: string, definition: string) =>
+    `CREATE INDEX "${table}_${suffix}" ON ${qualified} ${definition}`
+  return [
+    `CREATE TABLE ${qualified} (
+      organization_id uuid NOT NULL,
+      record_id uuid NOT NULL,
+      owner_user_id uuid,
+      data_role_id uuid,
+      location_id uuid,
+      external_key text COLLATE "C",
+      created_at timestamptz(3) NOT NULL,
+      created_by_kind text NOT NULL,
+      created_by_id text NOT NULL,
+      updated_at timestamptz(3) NOT NULL,
+      updated_by_kind text NOT NULL,
+      updated_by_id text NOT NULL,
+      archived_at timestamptz(3),
+      revision bigint NOT NULL,
+      CONSTRAINT "${table}_pkey" PRIMARY KEY (organization_id, record_id),
+      CONSTRAINT "${table}_one_target" CHECK (owner_user_id IS NULL OR data_role_id IS NULL),
+      CONSTRAINT "${table}_ownerUserId" FOREIGN KEY (organization_id, owner_user_id) REFERENCES portico.tenant_user,
+      CONSTRAINT "${table}_dataRoleId" FOREIGN KEY (organization_id, data_role_id) REFERENCES portico.data_role,
+      CONSTRAINT "${table}_locationId" FOREIGN KEY (organization_id, location_id) REFERENCES portico.location
+    )`,
+    `ALTER TABLE ${qualified} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY`,
+    `CREATE POLICY tenant ON ${qualified} USING (organization_id = (SELECT portico.current_organization()))`,
+    `GRANT SELECT, INSERT, UPDATE ON ${qualified} TO portico_app`,
+    index('created', '(organization_id, created_at, record_id) WHERE archived_at IS NULL'),
+    index('updated', '(organization_id, updated_at, record_id) WHERE archived_at IS NULL'),
+    index('owner', '(organization_id, owner_user_id, created_at) WHERE owner_user_id IS NOT NULL'),
+    index('role', '(organization_id, data_role_id, location_id, created_at) WHERE data_role_id IS NOT NULL'),
+    `CREATE UNIQUE INDEX "${table}_externalKey" ON ${qualified} (organization_id, external_key) WHERE archived_at IS NULL`,
+  ]
+}
+
+/** Adds the columns of a field. Instant on a table of any size: no default, nothing generated, nothing rewritten. */
+export function addColumns(qualified: string, field: Field): string {
+  const shadow = shadowColumn(field)
+  const shadowType = dataTypeOf(field).shadow === 'float' ? 'double precision' : 'text COLLATE "C"'
+  const columns = [`ADD COLUMN "${field.column}" ${dataTypeOf(field).column}`]
+  if (shadow) columns.push(`ADD COLUMN "${shadow}" ${shadowType}`)
+  return `ALTER TABLE ${qualified} ${columns.join(', ')}`
+}
+
+export interface IndexPlan {
+  readonly name: string
+  /** After `CREATE [UNIQUE] INDEX [CONCURRENTLY]`. */
+  readonly definition: string
+  readonly unique: boolean
+}
+
+/** Named by the field's id: keys can be 50 characters long, and PostgreSQL cuts names at 63 without a word. */
+export function indexName(field: Field): string {
+  return `ix_${field.fieldId.replaceAll('-', '')}`
+}
+
+export function referenceName(field: Field): string {
+  return `fk_${field.fieldId.replaceAll('-', '')}`
+}
+
+/** The index that a field asks for: unique among live records, or made to filter and sort by. */
+export function fieldIndex(qualified: string, field: Field): IndexPlan | undefined {
+  const name = indexName(field)
+  if (field.unique) {
+    // Exact decimals are unique as such, not as the floats beside them.
+    const column = dataTypeOf(field).shadow === 'float' ? field.column : comparedColumn(field)
+    const definition = `"${name}" ON ${qualified} (organization_id, "${column}") WHERE archived_at IS NULL`
+    return { name, unique: true, definition }
+  }
+  if (!field.indexed && field.dataType !== 'reference') return undefined
+  const definition = `"${name}" ON ${qualified} (organization_id, "${comparedColumn(field)}", record_id)`
+  return { name, unique: false, definition }
+}
+
+/** A reference holds only where a record, or a user, of the same organisation stands at its other end. */
+export function referenceConstraint(qualified: string, field: Field, target: string): string {
+  return `ALTER TABLE ${qualified} ADD CONSTRAINT "${referenceName(field)}"
+    FOREIGN KEY (organization_id, "${field.column}") REFERENCES ${target}`
+}

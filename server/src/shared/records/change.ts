@@ -1,0 +1,145 @@
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
+import { actorOf, type Caller } from '../../kernel/caller.ts'
+import type { Tx } from '../../kernel/transaction.ts'
+import type { Field, ObjectDefinition } from '../catalogue/catalogue.ts'
+import { dataTypeOf } from '../catalogue/data-types.ts'
+import { shadowColumn, shadowExpression } from '../modelling/physical-table.ts'
+import type { FieldValues, Placed } from './input.ts'
+import { documentOf } from './insert.ts'
+import { columnsOf, type RecordRow } from './record.ts'
+import { translated } from './violations.ts'
+
+/**
+ * Changes to a record that the caller has locked: its values, its placement, its archiving. Each writes the row, its
+ * history and its search document in one statement, and raises the revision by one.
+ */
+export interface Change {
+  readonly operation: 'updated' | 'archived' | 'restored'
+  readonly values: FieldValues
+  readonly placement: Placed
+  readonly externalKey: string | null
+  /** Undefined leaves them as they are. */
+  readonly participants?: { readonly before: readonly string[]; readonly after: readonly string[] }
+}
+
+type Differences = Record<string, [before: unknown, after: unknown]>
+
+/** Returns the row as it is afterwards; the row as it was when the change changes nothing. */
+export async function changeRecord(
+  tx: Tx,
+  caller: Caller,
+  object: ObjectDefinition,
+  before: RecordRow,
+  change: Change,
+): Promise<RecordRow> {
+  const differences = differencesOf(before, change)
+  if (change.operation === 'updated' && Object.keys(differences).length === 0) return before
+  const changed = [...change.values].filter(([field]) => Object.hasOwn(differences, field.fieldKey))
+  const [row] = await translated(object, () =>
+    tx.rows<RecordRow>(statement(caller, object, before, change, changed, differences)),
+  )
+  return row!
+}
+
+function differencesOf(before: RecordRow, change: Change): Differences {
+  const differences: Differences = {}
+  const note = (key: string, from: unknown, to: unknown) => {
+    if (!same(from, to)) differences[key] = [from ?? null, to ?? null]
+  }
+  for (const [field, value] of change.values) note(field.fieldKey, before[field.column], wireValue(field, value))
+  note('ownerUserId', before.owner_user_id, change.placement.ownerUserId)
+  note('dataRoleId', before.data_role_id, change.placement.dataRoleId)
+  note('locationId', before.location_id, change.placement.locationId)
+  note('externalKey', before.external_key, change.externalKey)
+  if (change.participants) note('participants', change.participants.before, change.participants.after)
+  return differences
+}
+
+/** A value read from a client in the form that the database returns it in. */
+function wireValue(field: Field, value: unknown): unknown {
+  if (field.dataType !== 'integer' || value === null) return value
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : value
+}
+
+function same(a: unknown, b: unknown): boolean {
+  if (a === b || (a ?? null) === (b ?? null)) return true
+  return typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b)
+}
+
+function statement(
+  caller: Caller,
+  object: ObjectDefinition,
+  before: RecordRow,
+  change: Change,
+  changed: readonly (readonly [Field, unknown])[],
+  differences: Differences,
+): Sql {
+  const actor = actorOf(caller)
+  const organization = sql`${caller.organizationId}::uuid`
+  const recordId = sql`${before.record_id}::uuid`
+  const archived = change.operation === 'archived' ? raw('now()::timestamptz(3)') : raw('NULL')
+  const assignments = changed.map(([field, value]) => assignment(field, value))
+  const envelope = sql`owner_user_id = ${change.placement.ownerUserId}::uuid, data_role_id = ${change.placement.dataRoleId}::uuid,
+    location_id = ${change.placement.locationId}::uuid, external_key = ${change.externalKey}`
+  return sql`
+    WITH history AS (
+      INSERT INTO portico.record_history
+        (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id, changes)
+      VALUES (${organization}, ${recordId}, ${before.revision + 1}, now()::timestamptz(3), ${change.operation},
+        ${actor.kind}, ${actor.id}, ${change.operation === 'updated' ? JSON.stringify(differences) : null}::jsonb))
+    ${documentChange(caller, object, before, change, differences)}${participantChange(caller, before, change)}
+    UPDATE ${raw(object.table)} AS t SET ${envelope}${assignments.length > 0 ? sql`, ${join(assignments)}` : empty},
+      archived_at = ${archived}, revision = revision + 1,
+      updated_at = now()::timestamptz(3), updated_by_kind = ${actor.kind}, updated_by_id = ${actor.id}
+    WHERE t.organization_id = ${organization} AND t.record_id = ${recordId}
+    RETURNING ${raw(columnsOf(object.fields, 't'))}`
+}
+
+function assignment(field: Field, value: unknown): Sql {
+  const cast = raw(dataTypeOf(field).column.replace(/ COLLATE .*/, ''))
+  const stored = field.dataType === 'json' && value !== null ? JSON.stringify(value) : value
+  const shadow = shadowColumn(field)
+  if (!shadow) return sql`${raw(`"${field.column}"`)} = ${stored}::${cast}`
+  const [head, tail] = shadowExpression(field, '\0').split('\0') as [string, string]
+  return sql`${raw(`"${field.column}"`)} = ${stored}::${cast}, ${raw(`"${shadow}" = ${head}`)}${stored}::${cast}${raw(tail)}`
+}
+
+/** The document follows the searchable fields; an archived record has none. */
+function documentChange(
+  caller: Caller,
+  object: ObjectDefinition,
+  before: RecordRow,
+  change: Change,
+  differences: Differences,
+): Sql {
+  const touched = object.fields.some((field) => field.searchTag !== null && Object.hasOwn(differences, field.fieldKey))
+  if (change.operation === 'updated' && !touched) return empty
+  const content =
+    change.operation === 'archived'
+      ? null
+      : documentOf(object, (field) => (change.values.has(field) ? change.values.get(field) : before[field.column]))
+  const organization = sql`${caller.organizationId}::uuid`
+  const recordId = sql`${before.record_id}::uuid`
+  if (content === null) {
+    return sql`, document AS (
+      DELETE FROM portico.search_document WHERE organization_id = ${organization} AND record_id = ${recordId})`
+  }
+  return sql`, document AS (
+    INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
+    VALUES (${organization}, ${object.objectId}::uuid, ${recordId}, ${content})
+    ON CONFLICT (organization_id, record_id) DO UPDATE SET content = excluded.content)`
+}
+
+function participantChange(caller: Caller, before: RecordRow, { participants }: Change): Sql {
+  if (!participants) return empty
+  const gone = participants.before.filter((userId) => !participants.after.includes(userId))
+  const come = participants.after.filter((userId) => !participants.before.includes(userId))
+  const organization = sql`${caller.organizationId}::uuid`
+  return sql`, gone AS (
+      DELETE FROM portico.record_participant
+      WHERE organization_id = ${organization} AND record_id = ${before.record_id}::uuid AND user_id = ANY (${gone}::uuid[])),
+    come AS (
+      INSERT INTO portico.record_participant (organization_id, record_id, user_id)
+      SELECT ${organization}, ${before.record_id}::uuid, unnest(${come}::uuid[]))`
+}

@@ -1,0 +1,119 @@
+import { fail } from '../../kernel/errors.ts'
+import { pageSizeDefault } from '../../kernel/schemas.ts'
+import type { ObjectAccess } from '../access/permissions.ts'
+import type { Field } from '../catalogue/catalogue.ts'
+import type { Cursors } from '../cursors.ts'
+import { searchPatterns } from '../search-text.ts'
+import { type Condition, type FilterScope, parseFilter } from './filter.ts'
+import { parseSort, type Sort } from './sort.ts'
+
+/** A search of records as it arrives (contract 4). Its shape has been validated; names and values have not. */
+export interface SearchBody {
+  readonly page?: number
+  readonly cursor?: string
+  readonly pageSize?: number
+  readonly sort?: unknown
+  readonly filter?: unknown
+  readonly search?: string
+  readonly fields?: readonly string[]
+  readonly expand?: readonly string[]
+  readonly includeArchived?: boolean
+  readonly includeTotal?: boolean
+}
+
+/** Which records: what a list and its count have in common. */
+export interface Selection {
+  readonly access: ObjectAccess
+  readonly filter: Condition | undefined
+  /** LIKE patterns; undefined when nothing is searched for, empty when nothing can be found. */
+  readonly patterns: readonly string[] | undefined
+  readonly includeArchived: boolean
+}
+
+export interface RecordQuery extends Selection {
+  readonly sort: Sort
+  readonly page: number | undefined
+  readonly pageSize: number
+  readonly position: readonly (string | null)[] | undefined
+  /** The fields to return, in the order of the definition. */
+  readonly fields: readonly Field[]
+  /** The fields to read: those and the one that names the record. */
+  readonly columns: readonly Field[]
+  readonly expand: readonly { readonly field: Field; readonly access: ObjectAccess }[]
+  readonly includeTotal: boolean
+  /** What a cursor of this query is bound to. */
+  readonly identity: unknown
+}
+
+export function parseSelection(
+  body: Pick<SearchBody, 'filter' | 'search' | 'includeArchived'>,
+  scope: FilterScope,
+): Selection {
+  const searched = body.search === undefined || body.search.trim() === '' ? undefined : body.search
+  return {
+    access: scope.access,
+    filter: body.filter === undefined ? undefined : parseFilter(body.filter, scope),
+    patterns: searched === undefined ? undefined : searchPatterns(searched),
+    includeArchived: body.includeArchived ?? false,
+  }
+}
+
+export function parseQuery(body: SearchBody, scope: FilterScope, cursors: Cursors): RecordQuery {
+  const { access, caller } = scope
+  if (body.page !== undefined && body.cursor !== undefined) throw fail('page_and_cursor', { field: 'cursor' })
+  const selection = parseSelection(body, scope)
+  const sort = parseSort(body.sort, access)
+  const identity = [
+    caller.organizationId,
+    access.object.objectId,
+    sort.text,
+    body.filter ?? null,
+    body.search ?? null,
+    selection.includeArchived,
+  ]
+  const fields = chosenFields(body.fields, access)
+  return {
+    ...selection,
+    sort,
+    page: body.cursor === undefined ? (body.page ?? 1) : undefined,
+    pageSize: body.pageSize ?? pageSizeDefault,
+    position: body.cursor === undefined ? undefined : cursors.open(identity, body.cursor),
+    fields,
+    columns: withNameField(fields, access),
+    expand: expansions(body.expand ?? [], scope),
+    includeTotal: body.includeTotal ?? false,
+    identity,
+  }
+}
+
+export function chosenFields(names: readonly string[] | undefined, access: ObjectAccess): readonly Field[] {
+  if (names === undefined) return access.readable
+  names.forEach((name, index) => {
+    if (!access.readableByKey.has(name)) {
+      throw fail('unknown_field', { field: `fields[${index}]`, message: 'There is no such field.' })
+    }
+  })
+  return access.readable.filter((field) => names.includes(field.fieldKey))
+}
+
+function withNameField(fields: readonly Field[], access: ObjectAccess): readonly Field[] {
+  const { nameField } = access.object
+  const known = fields.includes(nameField) || !access.readableByKey.has(nameField.fieldKey)
+  return known ? fields : [...fields, nameField]
+}
+
+export function expansions(names: readonly string[], { access, profile }: FilterScope): RecordQuery['expand'] {
+  return names.map((name, index) => {
+    const position = `expand[${index}]`
+    const field = access.readableByKey.get(name)
+    if (!field) throw fail('unknown_field', { field: position, message: 'There is no such field.' })
+    const target = field.referenceObjectId === null ? undefined : profile.byObjectId.get(field.referenceObjectId)
+    if (!target) {
+      throw fail('validation_failed', {
+        field: position,
+        message: 'Expected a reference to an object that you may read.',
+      })
+    }
+    return { field, access: target }
+  })
+}

@@ -1,0 +1,139 @@
+import sql, { empty, raw, type Sql } from 'sql-template-tag'
+import type { Caller } from '../../kernel/caller.ts'
+import { fail } from '../../kernel/errors.ts'
+import type { Tx } from '../../kernel/transaction.ts'
+import { visible } from '../access/envelope.ts'
+import type { ObjectAccess } from '../access/permissions.ts'
+import type { Field } from '../catalogue/catalogue.ts'
+import { isTimeout } from '../database/failures.ts'
+import { conditionSql } from './conditions.ts'
+import type { RecordQuery, Selection } from './query.ts'
+import { columnsOf, type RecordRow } from './record.ts'
+import { after, orderBy, sortValues } from './sort.ts'
+
+/** Every SQL statement that reads records of custom objects. Visibility comes from `shared/access`, never from here. */
+export interface Page {
+  readonly rows: readonly RecordRow[]
+  readonly hasMore: boolean
+  /** Sort values of the last row, when there is more. */
+  readonly next: readonly (string | null)[] | undefined
+}
+
+function selected(selection: Selection, caller: Caller): Sql {
+  const { access, filter, patterns, includeArchived } = selection
+  const { object } = access
+  const live = includeArchived ? empty : sql` AND t.archived_at IS NULL`
+  const filtered = filter ? sql` AND ${conditionSql(filter, 't', caller)}` : empty
+  return sql`FROM ${raw(object.table)} t WHERE ${visible(caller, 't')}${live}${filtered}${searched(patterns, access, caller)}`
+}
+
+function searched(patterns: readonly string[] | undefined, access: ObjectAccess, caller: Caller): Sql {
+  if (patterns === undefined) return empty
+  if (patterns.length === 0) return sql` AND false`
+  // Words in a field that the caller may not read must not make its record appear.
+  const tags = access.readsEveryField ? null : access.readable.flatMap((field) => field.searchTag ?? [])
+  return sql` AND t.record_id IN (SELECT portico.search_records(
+    ${caller.organizationId}, ${access.object.objectId}, ${patterns as string[]}, ${tags}))`
+}
+
+export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Promise<Page> {
+  const { sort, pageSize, position } = query
+  const beyond = position ? sql` AND ${after(sort, 't', position)}` : empty
+  const skip = query.page !== undefined && query.page > 1 ? sql` OFFSET ${(query.page - 1) * pageSize}` : empty
+  const rows = await tx.rows<RecordRow>(sql`
+    SELECT ${raw(columnsOf(query.columns, 't'))}, ${sortValues(sort, 't')}
+    ${selected(query, caller)}${beyond}
+    ORDER BY ${orderBy(sort, 't')} LIMIT ${pageSize + 1}${skip}`)
+  const hasMore = rows.length > pageSize
+  if (hasMore) rows.pop()
+  const last = rows.at(-1)
+  const next = hasMore && last ? sort.columns.map((_, index) => last[`s${index}`] as string | null) : undefined
+  return { rows, hasMore, next }
+}
+
+/** Exact, or an error: never an estimate, never zero for "unknown" (data.md, Counts). */
+export async function countSelected(tx: Tx, caller: Caller, selection: Selection): Promise<number> {
+  try {
+    const [row] = await tx.rows<{ count: number }>(sql`SELECT count(*) AS count ${selected(selection, caller)}`)
+    return row!.count
+  } catch (error) {
+    if (isTimeout(error)) throw fail('count_unavailable', { cause: error })
+    throw error
+  }
+}
+
+/** One record, archived or not, when the caller sees it. */
+export async function findRecord(
+  tx: Tx,
+  caller: Caller,
+  access: ObjectAccess,
+  recordId: string,
+  fields: readonly Field[],
+  lock = false,
+): Promise<RecordRow | undefined> {
+  const [row] = await tx.rows<RecordRow>(sql`
+    SELECT ${raw(columnsOf(fields, 't'))} FROM ${raw(access.object.table)} t
+    WHERE ${visible(caller, 't')} AND t.record_id = ${recordId}${lock ? sql` FOR UPDATE OF t` : empty}`)
+  return row
+}
+
+/** Those of the given records that the caller sees. */
+export function findRecords(
+  tx: Tx,
+  caller: Caller,
+  access: ObjectAccess,
+  recordIds: readonly string[],
+): Promise<RecordRow[]> {
+  return tx.rows<RecordRow>(sql`
+    SELECT ${raw(columnsOf(access.readable, 't'))} FROM ${raw(access.object.table)} t
+    WHERE ${visible(caller, 't')} AND t.record_id = ANY (${recordIds as string[]})`)
+}
+
+/** The live record with an external key, locked, when the caller sees it; and whether one exists that it does not see. */
+export async function findByExternalKeys(
+  tx: Tx,
+  caller: Caller,
+  access: ObjectAccess,
+  externalKeys: readonly string[],
+): Promise<Map<string, { recordId: string; visible: boolean }>> {
+  const rows = await tx.rows<{ external_key: string; record_id: string; visible: boolean }>(sql`
+    SELECT t.external_key, t.record_id, (${visible(caller, 't')}) AS visible FROM ${raw(access.object.table)} t
+    WHERE t.organization_id = ${caller.organizationId} AND t.external_key = ANY (${externalKeys as string[]})
+      AND t.archived_at IS NULL`)
+  return new Map(rows.map((row) => [row.external_key, { recordId: row.record_id, visible: row.visible }]))
+}
+
+export interface HistoryRow {
+  readonly revision: number
+  readonly changed_at: string
+  readonly operation: 'created' | 'updated' | 'archived' | 'restored'
+  readonly actor_kind: 'user' | 'credential' | 'system'
+  readonly actor_id: string
+  readonly changes: Record<string, [before: unknown, after: unknown]> | null
+}
+
+/** Changes of one record, newest first, older than `beforeRevision` where given. The record itself was authorised before. */
+export function findHistory(
+  tx: Tx,
+  caller: Caller,
+  recordId: string,
+  beforeRevision: string | undefined,
+  limit: number,
+): Promise<HistoryRow[]> {
+  return tx.rows<HistoryRow>(sql`
+    SELECT revision, changed_at, operation, actor_kind, actor_id, changes FROM portico.record_history
+    WHERE organization_id = ${caller.organizationId} AND record_id = ${recordId}
+    ${beforeRevision === undefined ? empty : sql`AND revision < ${beforeRevision}::bigint`}
+    ORDER BY revision DESC LIMIT ${limit}`)
+}
+
+export function findParticipants(
+  tx: Tx,
+  caller: Caller,
+  recordId: string,
+): Promise<{ userId: string; displayName: string }[]> {
+  return tx.rows(sql`
+    SELECT p.user_id AS "userId", u.display_name AS "displayName"
+    FROM portico.record_participant p JOIN portico.tenant_user u USING (organization_id, user_id)
+    WHERE p.organization_id = ${caller.organizationId} AND p.record_id = ${recordId} ORDER BY u.display_name, p.user_id`)
+}

@@ -1,0 +1,126 @@
+import sql, { join, raw, type Sql } from 'sql-template-tag'
+import { fail } from '../../kernel/errors.ts'
+import type { ObjectAccess } from '../access/permissions.ts'
+import { dataTypeOf } from '../catalogue/data-types.ts'
+import { type Target, targetOf } from './filter.ts'
+
+/**
+ * Sorting and keyset pages. A sort is one to three keys and, always, the record id, so the order is total. Empty values
+ * are the largest, as in PostgreSQL: last when ascending, first when descending; one index serves both directions.
+ */
+export interface SortColumn {
+  readonly column: string
+  readonly cast: string
+  readonly descending: boolean
+  readonly nullable: boolean
+}
+
+export interface Sort {
+  /** As it was asked for, normalised: a cursor is bound to it. */
+  readonly text: string
+  readonly columns: readonly SortColumn[]
+}
+
+const keysMax = 3
+const shape = /^([A-Za-z][A-Za-z0-9_]*)_(asc|desc)$/
+
+const named = new Map([
+  ['created', 'createdAt'],
+  ['updated', 'updatedAt'],
+])
+
+/** Reads `created_desc` or a list of up to three such values. */
+export function parseSort(raw: unknown, access: ObjectAccess): Sort {
+  const values = raw === undefined ? ['created_desc'] : Array.isArray(raw) ? raw : [raw]
+  if (values.length === 0 || values.length > keysMax) {
+    throw fail('sort_invalid', { field: 'sort', message: `Expected 1 to ${keysMax} sort values.` })
+  }
+  const columns: SortColumn[] = []
+  values.forEach((value, index) => {
+    const position = Array.isArray(raw) ? `sort[${index}]` : 'sort'
+    const [, name = '', direction] = (typeof value === 'string' ? shape.exec(value) : null) ?? []
+    const key =
+      name === 'name' && !access.readableByKey.has('name')
+        ? access.object.nameField.fieldKey
+        : (named.get(name) ?? name)
+    const target = direction === undefined ? undefined : targetOf(key, access)
+    if (!target || !dataTypeOf(target.field).sortable) {
+      throw fail('sort_invalid', {
+        field: position,
+        message: 'Expected created, updated, name or the key of a sortable field, with _asc or _desc.',
+      })
+    }
+    columns.push(...sortColumns(target, direction === 'desc'))
+  })
+  const descending = columns[0]!.descending
+  columns.push({ column: 'record_id', cast: 'uuid', descending, nullable: false })
+  return { text: values.join(','), columns }
+}
+
+function sortColumns(target: Target, descending: boolean): SortColumn[] {
+  const nullable =
+    target.compared !== 'created_at' && target.compared !== 'updated_at' && target.compared !== 'revision'
+  const type = dataTypeOf(target.field)
+  const plain = { column: target.compared, cast: castOf(type.column), descending, nullable }
+  // Decimals that share a float are told apart by their exact value.
+  if (type.shadow !== 'float') return [plain]
+  return [
+    { ...plain, cast: 'double precision' },
+    { ...plain, column: target.exact },
+  ]
+}
+
+function castOf(columnType: string): string {
+  return columnType.replace(/ COLLATE .*/, '').replace('(3)', '')
+}
+
+export function orderBy(sort: Sort, alias: string): Sql {
+  return raw(sort.columns.map((key) => `${alias}."${key.column}" ${key.descending ? 'DESC' : 'ASC'}`).join(', '))
+}
+
+/** The sort values of a row, as select items `s0`, `s1`, …; a cursor carries them. */
+export function sortValues(sort: Sort, alias: string): Sql {
+  return raw(sort.columns.map((key, index) => `${alias}."${key.column}"::text AS s${index}`).join(', '))
+}
+
+/** Rows that come after the given sort values. */
+export function after(sort: Sort, alias: string, values: readonly (string | null)[]): Sql {
+  const [first] = sort.columns
+  const uniform = sort.columns.every((key) => !key.nullable && key.descending === first!.descending)
+  if (uniform) {
+    // A row comparison is one range of an index: its cost does not grow with depth.
+    const columns = raw(sort.columns.map((key) => `${alias}."${key.column}"`).join(', '))
+    const bounds = join(sort.columns.map((key, index) => sql`${values[index]}::${raw(key.cast)}`))
+    return sql`(${columns}) ${raw(first!.descending ? '<' : '>')} (${bounds})`
+  }
+  return sql`(${leading(first!, alias, values[0]!)} AND ${chain(sort.columns, alias, values, 0)})`
+}
+
+/** Implied by the chain below, and said again because only this bound can drive an index. */
+function leading(key: SortColumn, alias: string, value: string | null): Sql {
+  const column = raw(`${alias}."${key.column}"`)
+  if (value === null) return key.descending ? sql`true` : sql`${column} IS NULL`
+  const bound = sql`${value}::${raw(key.cast)}`
+  if (key.descending) return sql`${column} <= ${bound}`
+  return key.nullable ? sql`(${column} >= ${bound} OR ${column} IS NULL)` : sql`${column} >= ${bound}`
+}
+
+function chain(keys: readonly SortColumn[], alias: string, values: readonly (string | null)[], index: number): Sql {
+  const key = keys[index]!
+  const column = raw(`${alias}."${key.column}"`)
+  const value = values[index]
+  const bound = sql`${value}::${raw(key.cast)}`
+  const beyond =
+    value === null
+      ? key.descending
+        ? sql`${column} IS NOT NULL`
+        : sql`false`
+      : key.descending
+        ? sql`${column} < ${bound}`
+        : key.nullable
+          ? sql`(${column} > ${bound} OR ${column} IS NULL)`
+          : sql`${column} > ${bound}`
+  if (index === keys.length - 1) return beyond
+  const same = value === null ? sql`${column} IS NULL` : sql`${column} = ${bound}`
+  return sql`(${beyond} OR (${same} AND ${chain(keys, alias, values, index + 1)}))`
+}

@@ -53,5 +53,6 @@ export function errorCodesOf(operation: Operation<never>): ErrorCode[] {
       codes.add(code)
     }
   }
-  return [...codes].sort((a, b) => errorTable[a].status - errorTable[b].status || a.localeCompare(b))
+  // Not localeCompare: the order reaches the contract, whose bytes must not depend on a locale.
+  return [...codes].sort((a, b) => errorTable[a].status - errorTable[b].status || (a < b ? -1 : 1))
 }

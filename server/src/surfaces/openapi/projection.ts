@@ -1,0 +1,46 @@
+import { canonical } from './canonical.ts'
+import type { Json } from './json-schema.ts'
+import { type ContractObject, createSchemaSet, type SchemaSet } from './schema-set.ts'
+
+/** What grows while operations are written into a document: the components that they share. */
+export interface Projection {
+  readonly appId: string
+  /** The keys of the caller's objects, sorted. */
+  readonly objectKeys: readonly string[]
+  readonly schemas: SchemaSet
+  readonly parameters: ReadonlyMap<string, Json>
+  readonly headers: ReadonlyMap<string, Json>
+  readonly responses: ReadonlyMap<string, Json>
+  /** Refers to the shared parameter of this name, or writes this one out where another has taken the name. */
+  parameter(name: string, parameter: Json): Json
+  header(name: string, header: Json): Json
+  response(name: string, make: () => Json): Json
+}
+
+export function createProjection(appId: string, objects: readonly ContractObject[]): Projection {
+  const parameters = new Map<string, Json>()
+  const headers = new Map<string, Json>()
+  const responses = new Map<string, Json>()
+  return {
+    appId,
+    objectKeys: objects.map((object) => object.objectKey).sort(),
+    schemas: createSchemaSet(objects),
+    parameters,
+    headers,
+    responses,
+    parameter(name, parameter) {
+      const known = parameters.get(name)
+      if (known && canonical(known) !== canonical(parameter)) return parameter
+      parameters.set(name, parameter)
+      return { $ref: `#/components/parameters/${name}` }
+    },
+    header(name, header) {
+      headers.set(name, header)
+      return { $ref: `#/components/headers/${name}` }
+    },
+    response(name, make) {
+      if (!responses.has(name)) responses.set(name, make())
+      return { $ref: `#/components/responses/${name}` }
+    },
+  }
+}

@@ -114,13 +114,14 @@ CREATE TABLE portico.membership_location (
   FOREIGN KEY (organization_id, location_id) REFERENCES portico.location
 );
 
--- Tokens of the kinds live, draft and dat. Only an HMAC of the secret is kept. A live or draft credential may carry an
--- envelope of DataRoles and locations; a dat credential takes both from the membership of its user.
+-- Tokens of the kinds live, draft, dat and drt. Only an HMAC of the secret is kept. A live or draft credential may carry an
+-- envelope of DataRoles and locations; a dat credential takes both from the membership of its user, and
+-- a drt credential only renews dat credentials.
 CREATE TABLE portico.credential (
   key_id text PRIMARY KEY CHECK (key_id ~ '^[0-9A-Za-z]{12}$'),
   organization_id uuid NOT NULL,
   app_id uuid NOT NULL,
-  kind text NOT NULL CHECK (kind IN ('live', 'draft', 'dat')),
+  kind text NOT NULL CHECK (kind IN ('live', 'draft', 'dat', 'drt')),
   user_id uuid,
   display_name text NOT NULL DEFAULT '',
   secret_hash bytea NOT NULL,
@@ -137,9 +138,27 @@ CREATE TABLE portico.credential (
   created_at timestamptz(3) NOT NULL DEFAULT now(),
   FOREIGN KEY (organization_id, app_id) REFERENCES portico.organization (organization_id, app_id),
   FOREIGN KEY (organization_id, user_id) REFERENCES portico.tenant_user,
-  CHECK ((kind = 'dat') = (user_id IS NOT NULL))
+  CHECK ((kind IN ('dat', 'drt')) = (user_id IS NOT NULL))
 );
 CREATE INDEX credential_organization ON portico.credential (organization_id);
+
+-- The people who make applications, and their sessions (token kind bld). They belong to no organisation.
+CREATE TABLE portico.builder_account (
+  account_id uuid PRIMARY KEY,
+  email text NOT NULL,
+  password_hash text NOT NULL,
+  created_at timestamptz(3) NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX builder_account_email ON portico.builder_account (lower(email));
+
+CREATE TABLE portico.builder_session (
+  key_id text PRIMARY KEY CHECK (key_id ~ '^[0-9A-Za-z]{12}$'),
+  account_id uuid NOT NULL REFERENCES portico.builder_account,
+  secret_hash bytea NOT NULL,
+  expires_at timestamptz(3) NOT NULL,
+  revoked_at timestamptz(3),
+  created_at timestamptz(3) NOT NULL DEFAULT now()
+);
 
 DO $$
 DECLARE
@@ -191,5 +210,15 @@ BEGIN ATOMIC
   WHERE c.key_id = wanted;
 END;
 
-REVOKE ALL ON FUNCTION portico.find_credential(text), portico.bump_epoch(uuid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION portico.find_credential(text), portico.bump_epoch(uuid) TO portico_app;
+-- The session of a builder, by key id; the caller has to prove the secret here too.
+CREATE FUNCTION portico.find_builder_session(wanted text)
+RETURNS TABLE (key_id text, account_id uuid, secret_hash bytea, expires_at timestamptz, revoked_at timestamptz)
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = ''
+BEGIN ATOMIC
+  SELECT s.key_id, s.account_id, s.secret_hash, s.expires_at, s.revoked_at
+  FROM portico.builder_session s WHERE s.key_id = wanted;
+END;
+
+REVOKE ALL ON FUNCTION portico.find_credential(text), portico.find_builder_session(text), portico.bump_epoch(uuid) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION portico.find_credential(text), portico.find_builder_session(text), portico.bump_epoch(uuid)
+  TO portico_app;

@@ -21,6 +21,8 @@ export interface Database {
   as<T>(role: 'portico_app' | 'portico_owner' | 'portico_system', work: (tx: Tx) => Promise<T>): Promise<T>
   /** One statement of the owner's that cannot run inside a transaction, on a connection of its own, without a time limit. */
   alone(statement: string): Promise<void>
+  /** Connections now, for metrics. */
+  pool(): { readonly total: number; readonly idle: number; readonly waiting: number }
   close(): Promise<void>
 }
 
@@ -86,6 +88,8 @@ export function openDatabase(options: DatabaseOptions): Database {
         await client.end()
       }
     },
+
+    pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
 
     close: () => pool.end(),
   }

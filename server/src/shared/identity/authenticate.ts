@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { fail } from '../../kernel/errors.ts'
 import type { Identity } from '../../kernel/pipeline.ts'
 import type { Database } from '../database/database.ts'
-import { hashSecret, parseToken, sameHash } from './tokens.ts'
+import { hashSecret, parseToken, sameHash, type Token } from './tokens.ts'
 
 /**
  * Turns tokens into identities. What the database says of a credential is remembered, because it rarely changes; every
@@ -18,7 +18,7 @@ export interface Authenticator {
 
 interface CredentialRow {
   readonly key_id: string
-  readonly kind: ApplicationCredentialKind
+  readonly kind: ApplicationCredentialKind | 'drt'
   readonly app_id: string
   readonly organization_id: string
   readonly organization_name: string
@@ -44,6 +44,12 @@ interface CredentialRow {
   readonly application_epoch: unknown
 }
 
+interface KeptSecret {
+  readonly secret_hash: Buffer
+  readonly expires_at: string | null
+  readonly revoked_at: string | null
+}
+
 interface Remembered {
   readonly row: CredentialRow
   readonly identity: Identity
@@ -63,17 +69,30 @@ export function createAuthenticator(parts: {
   const { database, clock, pepper } = parts
   const remembered = new Map<string, Remembered>()
 
-  function verify({ row, identity }: Remembered, secret: string): Identity {
-    const now = clock.now()
-    const hash = hashSecret(pepper, secret)
-    const current = sameHash(hash, row.secret_hash)
-    const previous =
-      sameHash(hash, row.previous_secret_hash) &&
-      row.previous_expires_at !== null &&
-      Date.parse(row.previous_expires_at) > now
-    if (!(current || previous) || row.revoked_at !== null) throw fail('credential_invalid')
-    if (row.expires_at !== null && Date.parse(row.expires_at) <= now) throw fail('credential_expired')
+  function verify({ row, identity }: Remembered, token: Token): Identity {
+    const previous = row.previous_expires_at !== null && Date.parse(row.previous_expires_at) > clock.now()
+    prove(token, row, previous ? row.previous_secret_hash : null)
+    // A refresh token is good for renewing an access token, and for nothing that runs through here.
+    if (token.kind === 'drt') throw fail('credential_kind_not_allowed')
     return identity
+  }
+
+  /** Throws unless the token's secret is the one that was kept, and still holds. */
+  function prove(token: Token, kept: KeptSecret, previousHash: Buffer | null): void {
+    const hash = hashSecret(pepper, token.secret)
+    const proven = sameHash(hash, kept.secret_hash) || sameHash(hash, previousHash)
+    if (!proven || kept.revoked_at !== null) throw fail('credential_invalid')
+    if (kept.expires_at !== null && Date.parse(kept.expires_at) <= clock.now()) throw fail('credential_expired')
+  }
+
+  /** A builder session proves who somebody is, and that this is the wrong door. */
+  async function refuseBuilder(token: Token): Promise<never> {
+    const [session] = await database.as('portico_app', (tx) =>
+      tx.rows<KeptSecret>(sql`SELECT * FROM portico.find_builder_session(${token.keyId})`),
+    )
+    if (!session) throw fail('credential_invalid')
+    prove(token, session, null)
+    throw fail('credential_kind_not_allowed')
   }
 
   async function look(keyId: string): Promise<Remembered> {
@@ -91,15 +110,14 @@ export function createAuthenticator(parts: {
     authenticate(text) {
       const token = parseToken(text)
       if (!token) throw fail('credential_invalid')
-      // Builder sessions and refresh tokens never act inside an application.
-      if (token.kind === 'bld' || token.kind === 'drt') throw fail('credential_kind_not_allowed')
+      if (token.kind === 'bld') return refuseBuilder(token)
       const entry = remembered.get(token.keyId)
       if (entry && clock.now() - entry.readAtMs < rememberedMs && entry.row.kind === token.kind) {
-        return verify(entry, token.secret)
+        return verify(entry, token)
       }
       return look(token.keyId).then((found) => {
         if (found.row.kind !== token.kind) throw fail('credential_invalid')
-        return verify(found, token.secret)
+        return verify(found, token)
       })
     },
     forget: (caller) => void remembered.delete(caller.keyId),
@@ -118,7 +136,8 @@ function identityOf(row: CredentialRow): Identity {
           isOwner: row.is_owner ?? false,
         }
   const caller: Caller = {
-    credentialKind: row.kind,
+    // Refresh tokens are proven and refused before they could become a caller.
+    credentialKind: row.kind as ApplicationCredentialKind,
     keyId: row.key_id,
     expiresAt: row.expires_at,
     appId: row.app_id,

@@ -1,0 +1,261 @@
+import { randomBytes } from 'node:crypto'
+import { chmod, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hash } from '@node-rs/argon2'
+import { companies, deals, demoModel } from './demo-content.ts'
+import { insertCredential, type NewCredential } from './features/credentials/store.ts'
+import {
+  findApplications,
+  insertApplication,
+  insertBuilderAccount,
+  insertBuilderSession,
+} from './features/platform/store.ts'
+import { bumpOrganization, insertLocation, insertOrganization, insertUser } from './features/tenancy/store.ts'
+import { uuidv7 } from './kernel/ids.ts'
+import { allScopes } from './kernel/scopes.ts'
+import { registry } from './operations.ts'
+import type { Service } from './service.ts'
+import type { Database } from './shared/database/database.ts'
+import { hashSecret, makeToken } from './shared/identity/tokens.ts'
+import { applyModel } from './shared/modelling/apply.ts'
+
+/**
+ * The demo: two applications with organisations, people, credentials and records to look at, made when the database is
+ * empty. `<data dir>/demo.json` tells a first client everything that it needs; its shape is fixed (contract 1). The
+ * records are written through the API itself, with the demo's own credentials.
+ */
+export interface DemoOptions {
+  readonly service: Pick<Service, 'database' | 'invoke'>
+  readonly pepper: Uint8Array
+  readonly dataDir: string
+  readonly baseUrl: string
+}
+
+const demoDays = 365
+
+/** Makes the demo unless there is an application already. Returns the path of demo.json, or undefined. */
+export async function createDemo({ service, pepper, dataDir, baseUrl }: DemoOptions): Promise<string | undefined> {
+  const { database } = service
+  const existing = await database.as('portico_owner', findApplications)
+  if (existing.length > 0) return undefined
+  const seed = { database, pepper, host: new URL(baseUrl) }
+  const builder = await makeBuilder(seed)
+  const crm = await makeApplication(seed, 'acme-crm', 'Acme CRM')
+  const desk = await makeApplication(seed, 'globex-desk', 'Globex Desk')
+  const northwind = await makeOrganization(seed, crm, 'northwind', 'Northwind Traders')
+  const contoso = await makeOrganization(seed, crm, 'contoso', 'Contoso')
+  const initech = await makeOrganization(seed, desk, 'initech', 'Initech')
+  const inactive = await makeInactive(seed, crm)
+  const { expired, revoked } = await makeSpent(seed, crm, northwind)
+  await makeRecords(service, crm, northwind, 60, 300)
+  await makeRecords(service, crm, contoso, 20, 60)
+  await makeRecords(service, desk, initech, 10, 30)
+
+  const content = {
+    baseUrl,
+    builder,
+    apps: [
+      { saasAppId: crm, appKey: 'acme-crm', organizations: [northwind, contoso] },
+      { saasAppId: desk, appKey: 'globex-desk', organizations: [initech] },
+    ],
+    inactiveToken: inactive,
+    expiredToken: expired,
+    revokedToken: revoked,
+  }
+  // Whole or not at all: a client that finds the file can use it.
+  const path = join(dataDir, 'demo.json')
+  await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await chmod(`${path}.new`, 0o600)
+  await rename(`${path}.new`, path)
+  return path
+}
+
+interface Seed {
+  readonly database: Database
+  readonly pepper: Uint8Array
+  readonly host: URL
+}
+
+type Organization = Awaited<ReturnType<typeof makeOrganization>>
+
+const newId = () => uuidv7(Date.now())
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+
+function newPassword(): string {
+  return randomBytes(12).toString('base64url')
+}
+
+async function makeBuilder({ database, pepper }: Seed) {
+  const password = newPassword()
+  const account = { accountId: newId(), email: 'builder@portico.example', passwordHash: await hash(password) }
+  const token = makeToken('bld')
+  await database.as('portico_owner', async (tx) => {
+    await insertBuilderAccount(tx, account)
+    const secretHash = hashSecret(pepper, token.secret)
+    await insertBuilderSession(tx, {
+      keyId: token.keyId,
+      accountId: account.accountId,
+      secretHash,
+      expiresAt: inDays(demoDays),
+    })
+  })
+  return { email: account.email, password, token: token.text }
+}
+
+async function makeApplication({ database }: Seed, appKey: string, name: string): Promise<string> {
+  const appId = newId()
+  const schemaName = `app_${randomBytes(6).toString('hex')}`
+  await database.as('portico_owner', (tx) => insertApplication(tx, { appId, appKey, name, schemaName }))
+  await applyModel(database, appId, demoModel)
+  return appId
+}
+
+const memberScopes = allScopes.filter((scope) => !/\.manage$|^pages\.|^workflows\.run$/.test(scope))
+
+async function makeOrganization(seed: Seed, appId: string, slug: string, name: string) {
+  const { database, host } = seed
+  const organizationId = newId()
+  const locations = { north: newId(), south: newId() }
+  const [ownerHash, salesHash, supportHash, outsiderHash] = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const password = newPassword()
+      return { password, passwordHash: await hash(password) }
+    }),
+  )
+  return database.inOrganization(organizationId, async (tx) => {
+    const dataRoles = await insertOrganization(tx, { organizationId, appId, name, slug })
+    for (const [locationKey, locationId] of Object.entries(locations)) {
+      const label = `${locationKey[0]!.toUpperCase()}${locationKey.slice(1)}`
+      await insertLocation(tx, { organizationId, locationId, locationKey, name: label })
+    }
+    const credential = async (
+      kind: NewCredential['kind'],
+      displayName: string,
+      scopes: readonly string[],
+      userId?: string,
+    ) => {
+      const token = makeToken(kind)
+      const secretHash = hashSecret(seed.pepper, token.secret)
+      const expiresAt = kind === 'dat' ? inDays(demoDays) : null
+      const row = { organizationId, appId, kind, keyId: token.keyId, secretHash, displayName, scopes, expiresAt }
+      await insertCredential(tx, userId === undefined ? row : { ...row, userId })
+      return token.text
+    }
+    const person = async (
+      key: string,
+      secret: { password: string; passwordHash: string } | undefined,
+      membership: { isOwner?: boolean; dataRoleIds?: string[]; locationIds?: 'all' | string[]; userTypeKey: string },
+      scopes: readonly string[],
+    ) => {
+      const { password, passwordHash } = secret!
+      const user = { userId: newId(), email: `${key}@${slug}.example`, displayName: `${name} ${key}` }
+      await insertUser(tx, { organizationId, ...user, passwordHash, ...membership })
+      const token = await credential('dat', `Demo token of ${key}`, scopes, user.userId)
+      return { userId: user.userId, email: user.email, password, token }
+    }
+    const members = {
+      owner: await person('owner', ownerHash, { isOwner: true, locationIds: 'all', userTypeKey: 'owner' }, allScopes),
+      sales: await person(
+        'sales',
+        salesHash,
+        { dataRoleIds: [dataRoles['sales']!], locationIds: [locations.north], userTypeKey: 'staff' },
+        memberScopes,
+      ),
+      support: await person(
+        'support',
+        supportHash,
+        { dataRoleIds: [dataRoles['support']!], locationIds: 'all', userTypeKey: 'staff' },
+        memberScopes,
+      ),
+      outsider: await person('outsider', outsiderHash, { userTypeKey: 'staff' }, memberScopes),
+    }
+    const credentials = {
+      live: await credential('live', 'Demo server', allScopes),
+      liveRecordsRead: await credential('live', 'Demo server, records.read only', ['records.read']),
+      liveNoScopes: await credential('live', 'Demo server without scopes', []),
+      draft: await credential('draft', 'Demo page editor', ['pages.draft']),
+    }
+    const tenantHost = `${slug}.${host.hostname === '127.0.0.1' ? 'localhost' : host.hostname}${host.port ? `:${host.port}` : ''}`
+    return { organizationId, slug, tenantHost, credentials, dataRoles, locations, users: members }
+  })
+}
+
+/** A token that is right in every respect, of an organisation that is not active. */
+async function makeInactive({ database, pepper }: Seed, appId: string): Promise<string> {
+  const organizationId = newId()
+  const userId = newId()
+  const token = makeToken('dat')
+  await database.inOrganization(organizationId, async (tx) => {
+    await insertOrganization(tx, { organizationId, appId, name: 'Dormant', slug: 'dormant', status: 'inactive' })
+    await insertUser(tx, {
+      organizationId,
+      userId,
+      email: 'owner@dormant.example',
+      displayName: 'Dormant owner',
+      passwordHash: null,
+      userTypeKey: 'owner',
+      isOwner: true,
+      locationIds: 'all',
+    })
+    const secretHash = hashSecret(pepper, token.secret)
+    const common = { organizationId, appId, userId, displayName: 'Demo token', scopes: allScopes }
+    await insertCredential(tx, { ...common, kind: 'dat', keyId: token.keyId, secretHash, expiresAt: inDays(demoDays) })
+  })
+  return token.text
+}
+
+async function makeSpent({ database, pepper }: Seed, appId: string, { organizationId, users }: Organization) {
+  const expired = makeToken('dat')
+  const revoked = makeToken('live')
+  await database.inOrganization(organizationId, async (tx) => {
+    const common = { organizationId, appId, displayName: 'Demo token', scopes: allScopes }
+    const hashOf = (token: { secret: string }) => hashSecret(pepper, token.secret)
+    await insertCredential(tx, {
+      ...common,
+      kind: 'dat',
+      keyId: expired.keyId,
+      secretHash: hashOf(expired),
+      userId: users.owner.userId,
+      expiresAt: inDays(-1),
+    })
+    await insertCredential(tx, {
+      ...common,
+      kind: 'live',
+      keyId: revoked.keyId,
+      secretHash: hashOf(revoked),
+      revokedAt: inDays(-1),
+    })
+    await bumpOrganization(tx, organizationId)
+  })
+  return { expired: expired.text, revoked: revoked.text }
+}
+
+/** Records through the API, as any client would write them. */
+async function makeRecords(
+  { invoke }: DemoOptions['service'],
+  appId: string,
+  organization: Organization,
+  companyCount: number,
+  dealCount: number,
+): Promise<void> {
+  const write = async (objectKey: string, items: readonly object[]): Promise<string[]> => {
+    const ids: string[] = []
+    for (let start = 0; start < items.length; start += 200) {
+      const response = await invoke(registry.get('developerRecordsBatch')!, {
+        correlationId: newId(),
+        token: organization.credentials.live,
+        params: { saasAppId: appId, objectKey },
+        query: {},
+        readBody: () => ({ atomic: true, items: items.slice(start, start + 200) }),
+        idempotencyKey: undefined,
+        ifMatch: undefined,
+      })
+      if (response.status !== 200) throw new Error(`The demo could not be written: ${response.payload}`)
+      const { results } = response.body as { results: { record: { recordId: string } }[] }
+      ids.push(...results.map((result) => result.record.recordId))
+    }
+    return ids
+  }
+  const companyIds = await write('company', companies(companyCount, organization))
+  await write('deal', deals(dealCount, organization, companyIds))
+}

@@ -1,0 +1,71 @@
+import sql from 'sql-template-tag'
+import type { Tx } from '../../kernel/transaction.ts'
+
+/** Every SQL statement about organisations, their users, roles and locations. They run bound to the organisation. */
+export interface NewOrganization {
+  readonly organizationId: string
+  readonly appId: string
+  readonly name: string
+  readonly slug: string
+  readonly status?: 'active' | 'inactive'
+}
+
+/** The organisation, with a DataRole for each template of its application. Returns role ids by template key. */
+export async function insertOrganization(tx: Tx, organization: NewOrganization): Promise<Record<string, string>> {
+  const { organizationId, appId, name, slug, status = 'active' } = organization
+  await tx.rows(sql`INSERT INTO portico.organization (organization_id, app_id, name, slug, status)
+    VALUES (${organizationId}, ${appId}, ${name}, ${slug}, ${status})`)
+  const roles = await tx.rows<{ key: string; id: string }>(sql`
+    INSERT INTO portico.data_role (organization_id, data_role_id, app_id, template_key)
+    SELECT ${organizationId}, gen_random_uuid(), app_id, template_key FROM portico.data_role_template
+    WHERE app_id = ${appId} ORDER BY template_key RETURNING template_key AS key, data_role_id AS id`)
+  await bumpOrganization(tx, organizationId)
+  return Object.fromEntries(roles.map((role) => [role.key, role.id]))
+}
+
+/** Called in the transaction of every change to what somebody of the organisation may do. */
+export async function bumpOrganization(tx: Tx, organizationId: string): Promise<void> {
+  await tx.rows(sql`SELECT portico.bump_epoch(${organizationId})`)
+}
+
+export async function insertLocation(
+  tx: Tx,
+  location: {
+    readonly organizationId: string
+    readonly locationId: string
+    readonly locationKey: string
+    readonly name: string
+  },
+): Promise<void> {
+  await tx.rows(sql`INSERT INTO portico.location (organization_id, location_id, location_key, name)
+    VALUES (${location.organizationId}, ${location.locationId}, ${location.locationKey}, ${location.name})`)
+}
+
+export interface NewUser {
+  readonly organizationId: string
+  readonly userId: string
+  readonly email: string
+  readonly displayName: string
+  readonly passwordHash: string | null
+  readonly userTypeKey: string
+  readonly status?: 'active' | 'inactive'
+  readonly isOwner?: boolean
+  readonly dataRoleIds?: readonly string[]
+  readonly locationIds?: 'all' | readonly string[]
+}
+
+/** A user with its membership, roles and locations. */
+export async function insertUser(tx: Tx, user: NewUser): Promise<void> {
+  const { organizationId, userId, dataRoleIds = [], locationIds = [], isOwner = false, status = 'active' } = user
+  await tx.rows(sql`INSERT INTO portico.tenant_user (organization_id, user_id, email, display_name, status, password_hash)
+    VALUES (${organizationId}, ${userId}, ${user.email}, ${user.displayName}, ${status}, ${user.passwordHash})`)
+  await tx.rows(sql`INSERT INTO portico.membership (organization_id, user_id, user_type_key, is_owner, all_locations)
+    VALUES (${organizationId}, ${userId}, ${user.userTypeKey}, ${isOwner}, ${locationIds === 'all'})`)
+  await tx.rows(sql`INSERT INTO portico.membership_data_role (organization_id, user_id, data_role_id)
+    SELECT ${organizationId}, ${userId}, unnest(${dataRoleIds as string[]}::uuid[])`)
+  if (locationIds !== 'all') {
+    await tx.rows(sql`INSERT INTO portico.membership_location (organization_id, user_id, location_id)
+      SELECT ${organizationId}, ${userId}, unnest(${locationIds as string[]}::uuid[])`)
+  }
+  await bumpOrganization(tx, organizationId)
+}

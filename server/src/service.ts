@@ -1,0 +1,137 @@
+import { type Clock, systemClock } from './kernel/clock.ts'
+import { createPipeline, type Invoke } from './kernel/pipeline.ts'
+import { registry } from './operations.ts'
+import type { ConnectionSettings } from './ports/database/port.ts'
+import type { AccessProfile } from './shared/access/permissions.ts'
+import { createCatalogue } from './shared/catalogue/catalogue.ts'
+import type { Context } from './shared/context.ts'
+import { createCursors } from './shared/cursors.ts'
+import { type Database, openDatabase } from './shared/database/database.ts'
+import { createDiagnostics } from './shared/diagnostics.ts'
+import { createIdempotency } from './shared/idempotency.ts'
+import { createAuthenticator } from './shared/identity/authenticate.ts'
+import type { Keys } from './shared/keys.ts'
+import type { Log } from './shared/log.ts'
+import { createMetrics } from './shared/metrics.ts'
+import { createRateLimits } from './shared/rate-limits.ts'
+import { fieldsSchemas } from './shared/records/json-schema.ts'
+import { createHttpSurface, type HttpSurface } from './surfaces/http/server.ts'
+import { type Contract, projectContract } from './surfaces/openapi/contract.ts'
+
+/** The service on a database that is there: what `main.ts`, the tests and the benchmark start. */
+export interface ServiceOptions {
+  readonly connection: ConnectionSettings
+  readonly poolSize: number
+  readonly keys: Keys
+  readonly baseUrl: string
+  readonly rateLimitScale: number
+  readonly log: Log
+  readonly clock?: Clock
+  /** Holds every answer against its declared schema; for tests. */
+  readonly checkResponses?: boolean
+}
+
+export interface Service {
+  readonly database: Database
+  readonly invoke: Invoke<Context>
+  readonly http: HttpSurface
+  /** After the HTTP surface has drained. */
+  close(): Promise<void>
+}
+
+export function createService(options: ServiceOptions): Service {
+  const {
+    connection,
+    poolSize,
+    keys,
+    baseUrl,
+    rateLimitScale,
+    log,
+    clock = systemClock,
+    checkResponses = false,
+  } = options
+  const database = openDatabase({
+    connection,
+    poolSize,
+    onIdleError: (error) => log.warn({ err: error }, 'A connection to the database was lost.'),
+  })
+  const metrics = createMetrics({ pool: database.pool })
+  const diagnostics = createDiagnostics({ database, clock, log, metrics })
+  const authenticator = createAuthenticator({ database, clock, pepper: keys.pepper })
+  const limits = createRateLimits({ scale: rateLimitScale })
+  const pipeline = createPipeline<Context>({
+    clock,
+    authenticate: authenticator.authenticate,
+    forget: authenticator.forget,
+    consume: limits.consume,
+    transact: database.transact,
+    idempotency: createIdempotency({ clock }),
+    services: {
+      catalogue: createCatalogue(),
+      cursors: createCursors(keys.cursors),
+      contract: { project: createContractSource(baseUrl) },
+      diagnostics,
+    },
+    record: (outcome) => diagnostics.record(outcome),
+    checkResponses,
+  })
+  const invoke: Invoke<Context> = async (operation, request) => {
+    metrics.requestStarted()
+    try {
+      return await pipeline(operation, request)
+    } finally {
+      metrics.requestEnded()
+    }
+  }
+  const http = createHttpSurface({
+    registry,
+    invoke,
+    clock,
+    baseUrl,
+    log,
+    readiness: async () => ({ database: await reachable(database) }),
+    metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metricsText() }),
+  })
+  return {
+    database,
+    invoke,
+    http,
+    async close() {
+      await diagnostics.close()
+      await database.close()
+    },
+  }
+}
+
+async function reachable(database: Database): Promise<boolean> {
+  try {
+    await database.as('portico_app', (tx) => tx.rows({ text: 'SELECT 1', values: [] }))
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Contracts by what they depend on: the profile (model and roles), the kind and the scopes of the credential. Making one
+ * takes 10 ms or more, so callers who differ in nothing share it; when the model changes, the profile does, and the old
+ * ones go with it.
+ */
+function createContractSource(baseUrl: string): Context['contract']['project'] {
+  const made = new WeakMap<AccessProfile, Map<string, Contract>>()
+  return (caller, profile) => {
+    const ofProfile = made.get(profile) ?? new Map<string, Contract>()
+    made.set(profile, ofProfile)
+    const key = [caller.credentialKind, ...[...caller.scopes].sort()].join(' ')
+    const known = ofProfile.get(key)
+    if (known) return known
+    const objects = [...profile.objects.values()].map((access) => ({
+      objectKey: access.object.objectKey,
+      label: access.object.label,
+      jsonSchema: fieldsSchemas(access),
+    }))
+    const contract = projectContract({ registry, caller, objects, baseUrl })
+    ofProfile.set(key, contract)
+    return contract
+  }
+}

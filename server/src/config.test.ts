@@ -1,0 +1,101 @@
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { ConfigError, type Environment, readConfig, settings } from './config.ts'
+
+const masterKey = Buffer.alloc(32, 7)
+const production = {
+  PORTICO_MODE: 'production',
+  PORTICO_BASE_URL: 'https://api.portico.test',
+  PORTICO_MASTER_KEY: masterKey.toString('base64'),
+  DATABASE_URL: 'postgres://portico:hunter2@db.internal/portico',
+}
+
+function problemsOf(env: Environment): readonly string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+  return []
+}
+
+test('an empty environment is a development service on this machine', () => {
+  expect(readConfig({})).toEqual({
+    mode: 'development',
+    host: '127.0.0.1',
+    port: 8080,
+    baseUrl: 'http://127.0.0.1:8080',
+    dataDir: resolve('data'),
+    databaseUrl: null,
+    databasePoolSize: 10,
+    masterKey: null,
+    demo: true,
+    rateLimitScale: 1,
+    logLevel: 'info',
+    shutdownSeconds: 15,
+  })
+  expect(readConfig({ PORTICO_PORT: '', PORTICO_MODE: '' }).port).toBe(8080)
+})
+
+test('values are read as what they are', () => {
+  const config = readConfig({
+    PORTICO_PORT: ' 9000 ',
+    PORTICO_DATA_DIR: '/var/lib/portico',
+    PORTICO_RATE_LIMIT_SCALE: '0',
+    PORTICO_DEMO: 'off',
+    PORTICO_MASTER_KEY: masterKey.toString('hex'),
+  })
+  expect(config).toMatchObject({
+    port: 9000,
+    baseUrl: 'http://127.0.0.1:9000',
+    dataDir: '/var/lib/portico',
+    rateLimitScale: 0,
+    demo: false,
+  })
+  expect(Buffer.from(config.masterKey!)).toEqual(masterKey)
+  expect(readConfig({ PORTICO_BASE_URL: 'https://api.portico.test/' }).baseUrl).toBe('https://api.portico.test')
+})
+
+test.each([
+  ['PORTICO_MODE', 'staging'],
+  ['PORTICO_PORT', '0'],
+  ['PORTICO_PORT', 'tcp://10.0.0.1:80'],
+  ['PORTICO_BASE_URL', 'api.portico.test'],
+  ['PORTICO_BASE_URL', 'https://api.portico.test/v1'],
+  ['PORTICO_BASE_URL', 'https://user:pass@api.portico.test'],
+  ['PORTICO_BASE_URL', 'ftp://api.portico.test'],
+  ['DATABASE_URL', 'mysql://hunter2@db'],
+  ['PORTICO_DATABASE_POOL_SIZE', '1'],
+  ['PORTICO_MASTER_KEY', 'hunter2'],
+  ['PORTICO_DEMO', 'yes'],
+  ['PORTICO_RATE_LIMIT_SCALE', '-1'],
+  ['PORTICO_LOG_LEVEL', 'loud'],
+  ['PORTICO_SHUTDOWN_SECONDS', '1.5'],
+])('%s=%s is refused by name, and its value is not repeated', (name, value) => {
+  const problems = problemsOf({ [name]: value })
+  expect(problems).toHaveLength(1)
+  expect(problems[0]).toMatch(new RegExp(`^${name} .*\\.$`))
+  expect(problems[0]).not.toContain('hunter2')
+})
+
+test('all problems are told at once', () => {
+  expect(problemsOf({ PORTICO_PORT: 'x', PORTICO_DEMO: 'x', PORTICO_LOG_LEVEL: 'x' })).toHaveLength(3)
+})
+
+test('production leaves nothing to chance', () => {
+  expect(readConfig(production)).toMatchObject({ mode: 'production', demo: false })
+  expect(problemsOf({ PORTICO_MODE: 'production' }).map((problem) => problem.split(' ')[0])).toEqual([
+    'PORTICO_BASE_URL',
+    'DATABASE_URL',
+    'PORTICO_MASTER_KEY',
+  ])
+  expect(problemsOf({ ...production, PORTICO_BASE_URL: 'http://api.portico.test' })).toHaveLength(1)
+  expect(problemsOf({ ...production, PORTICO_DEMO: 'on' })).toHaveLength(1)
+  expect(problemsOf({ ...production, PORTICO_RATE_LIMIT_SCALE: '0' })).toHaveLength(1)
+})
+
+test('every row has a name of its own and says what it is', () => {
+  expect(new Set(settings.map((row) => row.name)).size).toBe(settings.length)
+  for (const row of settings) expect(row.description).toMatch(/^[A-Z].*\.$/)
+})

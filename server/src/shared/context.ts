@@ -3,6 +3,7 @@ import { type BaseContext, operationFor } from '../kernel/operation.ts'
 import type { AccessProfile } from './access/permissions.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import type { Cursors } from './cursors.ts'
+import type { Diagnostics } from './diagnostics.ts'
 
 /** What handlers receive beside the caller and the transaction. Wired once, in `main.ts`. */
 export interface Context extends BaseContext {
@@ -12,10 +13,11 @@ export interface Context extends BaseContext {
     /** The OpenAPI document as the caller may see it, canonical, with its fingerprint (specification 4.1). */
     project(caller: Caller, profile: AccessProfile): { readonly text: string; readonly sha256: string }
   }
-  readonly diagnostics: {
-    /** Writes what is still waiting, so that a request can be looked up right after its answer. */
-    flush(): Promise<void>
-  }
+  /**
+   * Requests that still wait to be written. A handler must not flush: it holds a connection, the flush would wait for a
+   * second one, and a pool full of such handlers would stand still.
+   */
+  readonly diagnostics: Pick<Diagnostics, 'find'>
 }
 
 /** Declares an operation of this service; see `kernel/operation.ts`. */

@@ -22,7 +22,6 @@ LANGUAGE sql SECURITY DEFINER SET search_path = ''
 BEGIN ATOMIC
   INSERT INTO portico.epoch (scope_id) VALUES (scope)
   ON CONFLICT (scope_id) DO UPDATE SET value = portico.epoch.value + 1;
-  SELECT pg_catalog.pg_notify('portico_epoch', scope::text);
 END;
 
 CREATE TABLE portico.application (

@@ -12,6 +12,7 @@ import { createIdempotency } from './shared/idempotency.ts'
 import { createAuthenticator } from './shared/identity/authenticate.ts'
 import type { Keys } from './shared/keys.ts'
 import type { Log } from './shared/log.ts'
+import { startMaintenance } from './shared/maintenance.ts'
 import { createMetrics } from './shared/metrics.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
 import { fieldsSchemas } from './shared/records/json-schema.ts'
@@ -92,11 +93,13 @@ export function createService(options: ServiceOptions): Service {
     readiness: async () => ({ database: await reachable(database) }),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metricsText() }),
   })
+  const stopMaintenance = startMaintenance({ database, clock, log })
   return {
     database,
     invoke,
     http,
     async close() {
+      stopMaintenance()
       await diagnostics.close()
       await database.close()
     },

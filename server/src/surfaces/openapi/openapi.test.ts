@@ -114,9 +114,10 @@ const operations = [
   }),
 ]
 
-const text = { type: 'string', description: 'The name.', examples: ['Big deal'] }
 function object(key: string, label: string): ContractObject {
-  const schema = { type: 'object', description: label, properties: { name: text } }
+  // Two fields with one label, which differ: labels are not names of schemas.
+  const name = { type: 'string', title: 'Name', description: `The name of a ${key}.`, examples: ['Big deal'] }
+  const schema = { type: 'object', description: label, properties: { name } }
   return { objectKey: key, label, jsonSchema: { record: schema, create: schema, update: schema } }
 }
 const objects = [object('deal', 'Deal'), object('company', 'Company')]

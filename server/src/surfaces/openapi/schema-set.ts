@@ -41,7 +41,9 @@ export function createSchemaSet(objects: readonly ContractObject[]): SchemaSet {
 
   /** A place for the schemas of the caller's objects; without any object its own, general schema stands. */
   function convertMarked({ 'x-object-schema': _, ...general }: Json, kind: ObjectSchemaKind): Json {
-    const anyOf = [...named].filter(([, one]) => one.kind === kind).map(([name, one]) => lift(name, one.schema))
+    const anyOf = [...named]
+      .filter(([, one]) => one.kind === kind)
+      .map(([name, one]) => lift(name, one.schema, writeOut))
     if (anyOf.length === 0) return convert(general)
     const { description } = general
     return { ...(description !== undefined && { description }), anyOf }
@@ -57,7 +59,7 @@ export function createSchemaSet(objects: readonly ContractObject[]): SchemaSet {
     }
   }
 
-  function lift(name: string, node: Json): Json {
+  function lift(name: string, node: Json, write = convertKeywords): Json {
     const before = lifted.get(node)
     if (before) return before
     const reference = { $ref: refPrefix + name }
@@ -67,13 +69,18 @@ export function createSchemaSet(objects: readonly ContractObject[]): SchemaSet {
     if (known && canonical(known) !== canonical(source)) throw new Error(`Two different schemas are called ${name}.`)
     if (!known) {
       sources.set(name, source)
-      components.set(name, convertKeywords(source))
+      components.set(name, write(source))
     }
     return reference
   }
 
   function convertKeywords(node: Json): Json {
     return simplify(mapSchemas(node, convert))
+  }
+
+  /** In the schemas of objects a title is the label of a field, which any number of fields may have. */
+  function writeOut(node: Json): Json {
+    return simplify(mapSchemas(node, writeOut))
   }
 }
 

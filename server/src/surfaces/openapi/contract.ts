@@ -3,7 +3,7 @@ import type { Caller } from '../../kernel/caller.ts'
 import type { BaseContext, Operation } from '../../kernel/operation.ts'
 import type { Registry } from '../../kernel/registry.ts'
 import { canonical } from './canonical.ts'
-import type { Json } from './json-schema.ts'
+import { type Json, titlesOf } from './json-schema.ts'
 import { projectOperation } from './project-operation.ts'
 import { createProjection, type Projection } from './projection.ts'
 import type { ContractObject } from './schema-set.ts'
@@ -47,7 +47,7 @@ export function isOpenTo(
 
 function documentOf<Context extends BaseContext>({ registry, caller, objects, baseUrl }: ContractInput<Context>): Json {
   const operations = registry.operations.filter((operation) => isOpenTo(operation, caller))
-  const projection = createProjection(caller.appId, objects)
+  const projection = createProjection(caller.appId, objects, titlesOf(registry.operations))
   const paths: Record<string, Record<string, Json>> = {}
   for (const operation of operations) {
     paths[operation.path] ??= {}

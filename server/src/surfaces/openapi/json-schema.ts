@@ -37,3 +37,13 @@ function mapKeyword(kind: KeywordKind | undefined, value: unknown, replace: (sch
     Object.entries(value as Readonly<Record<string, Json>>).map(([name, s]) => [name, replace(s)]),
   )
 }
+
+/** Every title in a value, at any depth. */
+export function titlesOf(value: unknown, found = new Set<string>()): Set<string> {
+  if (typeof value !== 'object' || value === null) return found
+  for (const [name, inner] of Object.entries(value)) {
+    if (name === 'title' && typeof inner === 'string') found.add(inner)
+    else titlesOf(inner, found)
+  }
+  return found
+}

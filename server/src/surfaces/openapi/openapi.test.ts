@@ -195,6 +195,19 @@ describe('the document', () => {
     expect(written.split('"A property called title."').length).toBe(2)
   })
 
+  test('keys of objects that meet each other, or a name of the service, get names of their own', () => {
+    const Taken = Type.Object({ n: Type.Integer() }, { title: 'DealRecord' })
+    const taken = { ...operations[2]!, id: 'taken', path: '/v1/taken', responses: { 200: Taken } } as Operation
+    const registry = createRegistry([...operations, taken])
+    const { document } = project({
+      registry,
+      objects: [object('deal', 'Deal'), object('my_deal', 'A'), object('my-deal', 'B')],
+    })
+    const names = Object.keys(at(document, 'components', 'schemas')).filter((name) => name.endsWith('Record'))
+    expect(names.sort()).toEqual(['Deal2Record', 'DealRecord', 'MyDeal2Record', 'MyDealRecord'])
+    expect(at(document, 'components', 'schemas', 'DealRecord', 'properties')).toHaveProperty('n')
+  })
+
   test('two shapes with one title are refused', () => {
     const other = Type.Object({ other: Type.String() }, { title: 'Thing' })
     const clash = { ...operations[2]!, id: 'other', path: '/v1/other', responses: { 200: other } } as Operation

@@ -17,14 +17,18 @@ export interface Projection {
   response(name: string, make: () => Json): Json
 }
 
-export function createProjection(appId: string, objects: readonly ContractObject[]): Projection {
+export function createProjection(
+  appId: string,
+  objects: readonly ContractObject[],
+  reserved: ReadonlySet<string>,
+): Projection {
   const parameters = new Map<string, Json>()
   const headers = new Map<string, Json>()
   const responses = new Map<string, Json>()
   return {
     appId,
     objectKeys: objects.map((object) => object.objectKey).sort(),
-    schemas: createSchemaSet(objects),
+    schemas: createSchemaSet(objects, reserved),
     parameters,
     headers,
     responses,

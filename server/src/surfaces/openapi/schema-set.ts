@@ -23,11 +23,12 @@ export interface SchemaSet {
 
 const refPrefix = '#/components/schemas/'
 
-export function createSchemaSet(objects: readonly ContractObject[]): SchemaSet {
+/** `reserved`: names that schemas of the service may take, and schemas of objects therefore may not. */
+export function createSchemaSet(objects: readonly ContractObject[], reserved: ReadonlySet<string>): SchemaSet {
   const components = new Map<string, Json>()
   const sources = new Map<string, Json>()
   const lifted = new WeakMap<Json, Json>()
-  const named = nameObjects(objects)
+  const named = nameObjects(objects, reserved)
   return { use: convert, components }
 
   function convert(schema: object): Json {
@@ -84,15 +85,19 @@ export function createSchemaSet(objects: readonly ContractObject[]): SchemaSet {
   }
 }
 
+const kinds = ['record', 'create', 'update'] as const
+
 /** `sales_order` gives SalesOrderRecord, SalesOrderCreate, SalesOrderUpdate; keys that collide are numbered. */
-function nameObjects(objects: readonly ContractObject[]) {
+function nameObjects(objects: readonly ContractObject[], reserved: ReadonlySet<string>) {
   const named = new Map<string, { readonly kind: ObjectSchemaKind; readonly schema: Json }>()
+  const isTaken = (stem: string) =>
+    kinds.map((kind) => stem + pascalCase(kind)).some((n) => named.has(n) || reserved.has(n))
   const sorted = [...objects].sort((a, b) => (a.objectKey < b.objectKey ? -1 : 1))
   for (const { objectKey, label, jsonSchema } of sorted) {
     const base = pascalCase(objectKey)
     let stem = base
-    for (let n = 2; named.has(`${stem}Record`); n++) stem = `${base}${n}`
-    for (const kind of ['record', 'create', 'update'] as const) {
+    for (let n = 2; isTaken(stem); n++) stem = `${base}${n}`
+    for (const kind of kinds) {
       const { title: _, $id: __, ...schema } = jsonSchema[kind] as Json
       named.set(stem + pascalCase(kind), { kind, schema: { description: `${label}: ${meaning[kind]}.`, ...schema } })
     }

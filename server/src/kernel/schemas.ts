@@ -82,5 +82,5 @@ export const ApiErrorResponse = Type.Object(
       ),
     ),
   },
-  { title: 'ApiErrorResponse' },
+  { title: 'ApiErrorResponse', description: 'The body of every error.' },
 )

@@ -19,7 +19,7 @@ export async function createTestDatabase(options: Partial<DatabaseOptions> = {})
   const { connection: server, template } = inject('databaseServer')
   const name = `${template}_${randomBytes(4).toString('hex')}`
   await asAdministrator(server, async (admin) => {
-    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`)
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
     // What may be done with a database as a whole is not part of a clone.
     await admin.query(`GRANT CREATE ON DATABASE ${name} TO portico_owner`)
   })

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { TestProject } from 'vitest/node'
+import { connectExternal } from '../../src/ports/database/external.ts'
 import type { ConnectionSettings } from '../../src/ports/database/port.ts'
 import { migrate } from '../../src/shared/database/migrate.ts'
 import { asAdministrator, dropDatabase } from './administrator.ts'
@@ -18,7 +19,7 @@ declare module 'vitest' {
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const url = process.env['DATABASE_URL']
-  const server = url ? { connection: settingsOf(url), stop: async () => {} } : await startTestServer()
+  const server = url ? await connectExternal({ url }) : await startTestServer()
   const { connection } = server
   const template = `portico_test_${randomBytes(4).toString('hex')}`
   await asAdministrator(connection, (admin) =>
@@ -27,19 +28,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   await migrate({ ...connection, database: template })
   project.provide('databaseServer', { connection, template })
   return async () => {
-    if (url) await dropDatabase(connection, template)
+    await dropDatabase(connection, template)
     await server.stop()
-  }
-}
-
-function settingsOf(text: string): ConnectionSettings {
-  const url = new URL(text)
-  return {
-    host: url.searchParams.get('host') ?? decodeURIComponent(url.hostname),
-    port: Number(url.port || 5432),
-    user: decodeURIComponent(url.username),
-    password: decodeURIComponent(url.password),
-    database: url.pathname.slice(1) || 'postgres',
-    ssl: url.searchParams.get('sslmode') === 'require' ? { rejectUnauthorized: false } : false,
   }
 }

@@ -12,6 +12,7 @@ import { uuidv7 } from '../../kernel/ids.ts'
 import { StaleIdentity } from '../../kernel/pipeline.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { type Database, openDatabase } from './database.ts'
+import { migrate } from './migrate.ts'
 
 let testbed: TestDatabase
 let database: Database
@@ -469,7 +470,7 @@ describe('a server that goes away', () => {
     const server = await startTestServer()
     const other = openDatabase({ connection: server.connection, poolSize: 3 })
     const ping = () => other.as('portico_app', (tx) => tx.rows<{ n: number }>(sql`SELECT 1 AS n`))
-    await asAdministrator(server.connection, (admin) => admin.query('CREATE ROLE portico_app'))
+    await migrate(server.connection)
     await Promise.all([ping(), ping(), ping()])
     const waiting = other.as('portico_app', (tx) => tx.rows(sql`SELECT pg_sleep(30)`))
     const holding = other.as('portico_app', async (tx) => {
@@ -480,7 +481,7 @@ describe('a server that goes away', () => {
       it.rejects.toMatchObject({ code: 'database_unavailable' }),
     )
     await pause(50)
-    await server.kill()
+    await server.stop()
     const started = performance.now()
     await expect(ping()).rejects.toMatchObject({ code: 'database_unavailable', retryAfterSeconds: 1 })
     expect(performance.now() - started).toBeLessThan(1000)

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Caller } from '../kernel/caller.ts'
 import { createRateLimits, rateBudgets } from './rate-limits.ts'
@@ -67,4 +68,13 @@ test('no counter outlives its window', async () => {
   expect(vi.getTimerCount()).toBe(100)
   vi.advanceTimersByTime(60_000)
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('docs/limits.md has the budgets that the code has', async () => {
+  const page = await readFile(new URL('../../../docs/limits.md', import.meta.url), 'utf8')
+  const documented = [...page.matchAll(/^\| (read|search|write|batch) \| (\d+) \|/gm)].map(([, name, budget]) => [
+    name,
+    Number(budget),
+  ])
+  expect(Object.fromEntries(documented)).toEqual(rateBudgets)
 })

@@ -62,7 +62,7 @@ function documentOf<Context extends BaseContext>({ registry, caller, objects, ba
     servers: [{ url: baseUrl, description: 'This service.' }],
     tags: [...new Set(operations.map((operation) => operation.area))].map((area) => ({
       name: area,
-      description: `${area}: what this credential may do there.`,
+      description: `${area} operations open to this credential.`,
     })),
     paths,
     components: componentsOf(operations, projection),

@@ -29,12 +29,13 @@ async function fetchContract(saasAppId, token) {
 /** Hands the contract to Scalar, with everything that would leave this origin or outlive this page turned off. */
 function show(contract, token) {
   entry.remove()
-  const schemes = Object.keys(contract.components?.securitySchemes ?? {})
+  const schemes = Object.entries(contract.components?.securitySchemes ?? {})
+  const ofToken = ([, { bearerFormat }]) => token.startsWith(bearerFormat.replace('…', ''))
   window.Scalar.createApiReference('#reference', {
     content: contract,
     authentication: {
-      preferredSecurityScheme: schemes[0],
-      securitySchemes: Object.fromEntries(schemes.map((name) => [name, { token }])),
+      preferredSecurityScheme: (schemes.find(ofToken) ?? schemes[0])?.[0],
+      securitySchemes: Object.fromEntries(schemes.map(([name]) => [name, { token }])),
     },
     // Requests of the page's own client go to where the page came from, whatever name the contract gives the service.
     baseServerURL: window.location.origin,

@@ -183,7 +183,7 @@ export const SearchBody = Strict(
       }),
     ),
     cursor: Type.Optional(
-      Type.String({ maxLength: 4000, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
+      Type.String({ maxLength: 40_000, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
     ),
     pageSize: Type.Optional(PageSize()),
     sort: Type.Optional(

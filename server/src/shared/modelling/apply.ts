@@ -156,12 +156,12 @@ async function setRoles(tx: Tx, model: ApplicationModel, roles: NonNullable<Mode
 
 /**
  * Builds the indexes that fields on existing tables still wait for, without blocking writes, and reports how it went as
- * their `indexState`. Safe to run again: what a crash left invalid is dropped first.
+ * their `indexState`. Safe to run again: what a crash left invalid is dropped first, and what failed is tried again.
  */
 export async function buildIndexes(database: Database, appId: string): Promise<void> {
   const model = await database.as('portico_owner', (tx) => readModel(tx, appId, ''))
   for (const object of model.objects) {
-    for (const field of object.fields.filter((candidate) => candidate.indexState === 'building')) {
+    for (const field of object.fields.filter(isUnfinished)) {
       const schema = object.table.split('.')[0]
       const index = fieldIndex(object.table, field)
       let state: Field['indexState'] = 'ready'
@@ -180,6 +180,10 @@ export async function buildIndexes(database: Database, appId: string): Promise<v
       })
     }
   }
+}
+
+function isUnfinished({ indexState }: Field): boolean {
+  return indexState === 'building' || indexState === 'failed'
 }
 
 async function ddl(tx: Tx, statement: string): Promise<void> {

@@ -120,6 +120,9 @@ export function problemsOf(document: ModelDocument, existingObjectKeys: Readonly
       problems.push(...problemsOfType(field).map((problem) => `${at(field)} ${problem}`))
     }
     const name = object.fields.find((field) => field.fieldKey === object.nameField)
+    if (!name && !existingObjectKeys.has(object.objectKey)) {
+      problems.push(`${object.objectKey}: the name field ${object.nameField} is not among its fields.`)
+    }
     if (name && !['text', 'email', 'phone', 'url', 'autoNumber'].includes(name.dataType)) {
       problems.push(`${object.objectKey}: the name field must be a text field or an autoNumber.`)
     }

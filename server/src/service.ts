@@ -106,13 +106,16 @@ export function createService(options: ServiceOptions): Service {
   }
 }
 
+const readinessWithinMs = 1000
+
+/** A database that does not answer in a second is not there, as far as a load balancer is concerned. */
 async function reachable(database: Database): Promise<boolean> {
-  try {
-    await database.as('portico_app', (tx) => tx.rows({ text: 'SELECT 1', values: [] }))
-    return true
-  } catch {
-    return false
-  }
+  const asked = database.as('portico_app', (tx) => tx.rows({ text: 'SELECT 1', values: [] }))
+  const late = new Promise<never>((_, reject) => setTimeout(reject, readinessWithinMs).unref())
+  return Promise.race([asked, late]).then(
+    () => true,
+    () => false,
+  )
 }
 
 /**

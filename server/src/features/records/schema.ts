@@ -83,7 +83,7 @@ export const RecordSchema = Strict(
       ),
     ),
   },
-  { title: 'Record' },
+  { title: 'Record', description: 'A record as the caller may see it.' },
 )
 
 const FieldsInput = (schema: 'create' | 'update', description: string) =>
@@ -109,7 +109,7 @@ export const CreateBody = Strict(
     participants: Type.Optional(participants),
     externalKey: Type.Optional(Nullable(externalKey)),
   },
-  { title: 'RecordCreate' },
+  { title: 'RecordCreate', examples: [{ fields: { name: 'Renewal 2027', stage: 'open' }, externalKey: 'crm-1042' }] },
 )
 
 const expectedRevision = Type.Optional(
@@ -129,7 +129,7 @@ export const UpdateBody = Strict(
     externalKey: Type.Optional(Nullable(externalKey)),
     expectedRevision,
   },
-  { title: 'RecordUpdate' },
+  { title: 'RecordUpdate', examples: [{ fields: { stage: 'won' }, expectedRevision: 1 }] },
 )
 
 export const UpsertBody = Strict(
@@ -139,7 +139,7 @@ export const UpsertBody = Strict(
     participants: Type.Optional(participants),
     expectedRevision,
   },
-  { title: 'RecordUpsert' },
+  { title: 'RecordUpsert', examples: [{ fields: { name: 'Renewal 2027', stage: 'won' } }] },
 )
 
 export const RevisionBody = Strict({ expectedRevision }, { title: 'RecordRevision' })
@@ -217,7 +217,18 @@ export const SearchBody = Strict(
       Type.Boolean({ description: 'The exact total too? It waits for the count.', default: false, examples: [true] }),
     ),
   },
-  { title: 'RecordSearch' },
+  {
+    title: 'RecordSearch',
+    examples: [
+      {
+        filter: { field: 'stage', op: 'eq', value: 'open' },
+        sort: 'created_desc',
+        pageSize: 50,
+        expand: ['company'],
+        includeTotal: true,
+      },
+    ],
+  },
 )
 
 export const SearchResult = Strict(
@@ -339,7 +350,10 @@ export const BatchBody = Strict(
       { minItems: 1, maxItems: batchItemsMax, description: 'At most 200 items, done in this order.' },
     ),
   },
-  { title: 'RecordBatch' },
+  {
+    title: 'RecordBatch',
+    examples: [{ atomic: true, items: [{ operation: 'create', fields: { name: 'Renewal 2027', stage: 'open' } }] }],
+  },
 )
 
 export const BatchResults = Strict(

@@ -1,6 +1,7 @@
 import type { Caller } from '../../kernel/caller.ts'
-import type { ApplicationModel, Field, ObjectDefinition } from '../catalogue/catalogue.ts'
+import type { ApplicationModel, ObjectDefinition } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
+import type { Field } from '../catalogue/field.ts'
 
 /**
  * What a caller may do with each object and field of its application: everything, when unrestricted; otherwise the union

@@ -1,46 +1,12 @@
 import sql from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
-import type { DataTypeKey } from './data-types.ts'
+import type { Field } from './field.ts'
 
 /**
  * The objects of an application as its callers work with them: definitions, physical tables, permissions of its role
  * templates. Read once for each state of the application (its epoch) and then shared by all requests.
  */
-export interface FieldOption {
-  readonly value: string
-  readonly label: string
-}
-
-export interface Validation {
-  readonly minLength?: number
-  readonly maxLength?: number
-  /** RE2 syntax; the whole value must match. */
-  readonly pattern?: string
-  readonly minimum?: number
-  readonly maximum?: number
-  /** Digits after the point of a decimal, 0 to 18. */
-  readonly scale?: number
-}
-
-export interface Field {
-  readonly fieldId: string
-  readonly fieldKey: string
-  readonly label: string
-  readonly dataType: DataTypeKey
-  /** Unquoted; columns are named by the service: `f_…`, with the shadow `x_…` beside it. */
-  readonly column: string
-  readonly required: boolean
-  readonly unique: boolean
-  readonly indexed: boolean
-  readonly indexState: 'none' | 'building' | 'ready' | 'failed'
-  readonly searchable: boolean
-  readonly searchTag: string | null
-  readonly options: readonly FieldOption[] | null
-  readonly validation: Validation
-  readonly referenceObjectId: string | null
-}
-
 export interface ObjectDefinition {
   readonly objectId: string
   readonly objectKey: string

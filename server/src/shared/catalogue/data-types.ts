@@ -1,4 +1,4 @@
-import type { Field } from './catalogue.ts'
+import type { Field } from './field.ts'
 import * as read from './values.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js'
 import { isUuid } from '../../kernel/ids.ts'
-import type { Field } from './catalogue.ts'
+import type { Field } from './field.ts'
 
 /**
  * Reading values that a client sends: each reader returns the normalised value as it is stored, or throws `BadValue` with

@@ -1,5 +1,5 @@
-import type { Field } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
+import type { Field } from '../catalogue/field.ts'
 
 /**
  * The physical side of an object: one table, envelope columns first, then a typed column for each field (architecture.md,

@@ -1,8 +1,8 @@
 import type { Caller } from '../../kernel/caller.ts'
 import { fail } from '../../kernel/errors.ts'
 import type { AccessProfile, ObjectAccess } from '../access/permissions.ts'
-import type { Field } from '../catalogue/catalogue.ts'
 import { dataTypeOf, type Operator, operators } from '../catalogue/data-types.ts'
+import type { Field } from '../catalogue/field.ts'
 import { BadValue, readText } from '../catalogue/values.ts'
 import { comparedColumn } from '../modelling/physical-table.ts'
 

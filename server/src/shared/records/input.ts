@@ -1,7 +1,7 @@
 import { type ErrorCode, type ErrorDetail, fail } from '../../kernel/errors.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
-import type { Field } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
+import type { Field } from '../catalogue/field.ts'
 import { BadValue } from '../catalogue/values.ts'
 
 /** Reading what a client wants to write: names, rights, types, limits, required fields. Nothing here touches the database. */

@@ -1,6 +1,6 @@
 import type { ObjectAccess } from '../access/permissions.ts'
-import type { Field } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
+import type { Field } from '../catalogue/field.ts'
 
 /** JSON Schemas of `fields` for one caller: as read, on create, on update. */
 export interface FieldsSchemas {

@@ -1,7 +1,7 @@
 import { fail } from '../../kernel/errors.ts'
 import { pageSizeDefault } from '../../kernel/schemas.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
-import type { Field } from '../catalogue/catalogue.ts'
+import type { Field } from '../catalogue/field.ts'
 import type { Cursors } from '../cursors.ts'
 import { searchPatterns } from '../search-text.ts'
 import { type Condition, type FilterScope, parseFilter } from './filter.ts'

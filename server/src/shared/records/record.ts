@@ -1,6 +1,6 @@
 import type { Actor } from '../../kernel/caller.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
-import type { Field } from '../catalogue/catalogue.ts'
+import type { Field } from '../catalogue/field.ts'
 
 /** A record as it leaves (contract 4), and the row that it is made of. */
 export interface RecordView {

@@ -18,6 +18,7 @@ import { launch } from './embedded/launch.ts'
 import { clearLeftover, takeOver } from './embedded/leftover.ts'
 import { lockDataDirectory } from './embedded/lock.ts'
 import { fastShutdown, shutDown } from './embedded/postmaster.ts'
+import { databaseName } from './embedded/running.ts'
 import { openDatabase } from './embedded/session.ts'
 import { serverArguments } from './embedded/settings.ts'
 import { openEndpoint } from './embedded/socket.ts'
@@ -37,7 +38,6 @@ export interface EmbeddedOptions {
 }
 
 const silent: DatabaseServerLog = { info() {}, warn() {}, error() {} }
-const databaseName = 'portico'
 
 /** Starts PostgreSQL on the data directory, or takes over one that runs there already. */
 export async function startEmbedded(

@@ -54,7 +54,8 @@ async function storePassword(passwordFile: string, password = randomBytes(32).to
   return password
 }
 
-async function readMajor(clusterDir: string): Promise<number | undefined> {
+/** The major version of a cluster; `undefined` when there is none. */
+export async function readMajor(clusterDir: string): Promise<number | undefined> {
   try {
     return Number((await readFile(join(clusterDir, 'PG_VERSION'), 'utf8')).trim())
   } catch (cause) {

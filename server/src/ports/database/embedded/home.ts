@@ -96,6 +96,12 @@ async function accountOfExisting(clusterDir: string, surroundings: Surroundings)
   throw new DatabaseServerError(`${problem}, or choose another folder with PORTICO_DATA_DIR.`)
 }
 
+/** The folder that holds `postgres/` of an existing data directory; nothing is chosen or made. */
+export async function homeOf(dataDir: string): Promise<string> {
+  const real = await realpath(dataDir).catch(() => resolve(dataDir))
+  return (await followPointer(real)) ?? real
+}
+
 const pointerIn = (dataDir: string) => join(dataDir, 'postgres.location')
 
 async function followPointer(dataDir: string): Promise<string | undefined> {

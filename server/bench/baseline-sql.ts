@@ -1,0 +1,97 @@
+import type { Tenant } from './tenant.ts'
+
+/** The statements of the baseline: what the service sends, written out by hand for one object. */
+export interface Named {
+  readonly name: string
+  readonly text: string
+}
+
+export const bind: Named = { name: 'bind', text: `SELECT set_config('portico.organization_id', $1, true)` }
+
+const envelope = [
+  'record_id',
+  'owner_user_id',
+  'data_role_id',
+  'location_id',
+  'external_key',
+  'created_at',
+  'created_by_kind',
+  'created_by_id',
+  'updated_at',
+  'updated_by_kind',
+  'updated_by_id',
+  'archived_at',
+  'revision',
+]
+const fields = ['f_name', 'f_stage', 'f_amount', 'f_probability', '"f_closeDate"', 'f_company', 'f_notes']
+const columns = [...envelope, ...fields].map((name) => `t.${name}`).join(', ')
+
+const pageOf = (table: string, condition: string) => `
+  SELECT ${columns}, t.created_at::text AS s0, t.record_id::text AS s1 FROM ${table} t
+  WHERE t.organization_id = $1 AND t.archived_at IS NULL AND ${condition}
+  ORDER BY t.created_at DESC, t.record_id DESC LIMIT 51`
+
+/** data.md, the record envelope, for a user of one role at one location. */
+const visibleToUser = `((t.owner_user_id IS NULL AND t.data_role_id IS NULL)
+    OR t.owner_user_id = $2
+    OR (t.data_role_id = ANY ($3) AND (t.location_id IS NULL OR t.location_id = ANY ($4)))
+    OR t.record_id = ANY (ARRAY(SELECT p.record_id FROM portico.record_participant p
+      WHERE p.organization_id = $1 AND p.user_id = $2)))`
+
+const targets = `(organization_id, record_id, created_at, created_by_kind, created_by_id, updated_at, updated_by_kind,
+    updated_by_id, revision, f_name, x_name, f_stage, f_amount, x_amount, f_probability, "f_closeDate", f_company, f_notes)`
+const folded = (value: string) => `lower(${value} COLLATE "und-x-icu") COLLATE "C"`
+const now = 'now()::timestamptz(3)'
+
+const create = (table: string) => `
+  WITH directory AS (
+    INSERT INTO portico.record_directory (organization_id, record_id, object_id) VALUES ($1, $2, $3)),
+  history AS (
+    INSERT INTO portico.record_history (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id)
+    VALUES ($1, $2, 1, ${now}, 'created', 'credential', $4)),
+  document AS (
+    INSERT INTO portico.search_document (organization_id, object_id, record_id, content) VALUES ($1, $3, $2, $5))
+  INSERT INTO ${table} AS t ${targets}
+  VALUES ($1, $2, ${now}, 'credential', $4, ${now}, 'credential', $4, 1,
+    $6, ${folded('$6')}, $7, $8::numeric, $8::numeric::float8, $9, $10, $11, $12)
+  RETURNING ${columns}`
+
+const batch = (table: string) => `
+  WITH input AS (
+    SELECT * FROM json_to_recordset($4::json) AS r (record_id uuid, document text, f_name text, f_stage text,
+      f_amount numeric, f_probability float8, "f_closeDate" date, f_company uuid, f_notes text)),
+  directory AS (
+    INSERT INTO portico.record_directory (organization_id, record_id, object_id) SELECT $1, record_id, $2 FROM input),
+  history AS (
+    INSERT INTO portico.record_history (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id)
+    SELECT $1, record_id, 1, ${now}, 'created', 'credential', $3 FROM input),
+  document AS (
+    INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
+    SELECT $1, $2, record_id, document FROM input)
+  INSERT INTO ${table} AS t ${targets}
+  SELECT $1, record_id, ${now}, 'credential', $3, ${now}, 'credential', $3, 1,
+    f_name, ${folded('f_name')}, f_stage, f_amount, f_amount::float8, f_probability, "f_closeDate", f_company, f_notes
+  FROM input
+  RETURNING ${columns}`
+
+export function forTenant({ deal: { table } }: Tenant) {
+  return {
+    search: { name: 'search', text: pageOf(table, 't.f_stage = $2') },
+    searchAsUser: { name: 'searchAsUser', text: pageOf(table, `t.f_stage = $5 AND ${visibleToUser}`) },
+    get: { name: 'get', text: `SELECT ${columns} FROM ${table} t WHERE t.organization_id = $1 AND t.record_id = $2` },
+    create: { name: 'create', text: create(table) },
+    batch: { name: 'batch', text: batch(table) },
+    keep: {
+      name: 'keep',
+      text: `INSERT INTO portico.idempotency_key
+          (organization_id, principal, key, created_at, request_hash, status, headers, payload)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    },
+  } satisfies Record<string, Named>
+}
+
+/** A row of the JSON that `batch` reads. */
+export function batchRow(row: { recordId: string; document: string; fields: Record<string, unknown> }): object {
+  const values = Object.fromEntries(Object.entries(row.fields).map(([key, value]) => [`f_${key}`, value]))
+  return { record_id: row.recordId, document: row.document, ...values }
+}

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import sql from 'sql-template-tag'
+import { insertCredential, type NewCredential } from '../../src/features/credentials/store.ts'
+import { insertApplication } from '../../src/features/platform/store.ts'
+import { insertLocation, insertOrganization, insertUser } from '../../src/features/tenancy/store.ts'
 import type { Caller } from '../../src/kernel/caller.ts'
 import { systemClock } from '../../src/kernel/clock.ts'
 import { uuidv7 } from '../../src/kernel/ids.ts'
@@ -8,22 +10,28 @@ import type { Tx } from '../../src/kernel/transaction.ts'
 import type { Database } from '../../src/shared/database/database.ts'
 import { createAuthenticator } from '../../src/shared/identity/authenticate.ts'
 import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'
+import { applyModel } from '../../src/shared/modelling/apply.ts'
+import type { ModelDocument } from '../../src/shared/modelling/document.ts'
 
 /** What the secrets of all test credentials are hashed with. */
 export const pepper = Buffer.from('the pepper of the tests')
 
 /**
- * One application and the organisations in it, written as rows, without any feature. Keys are the names that a test uses
+ * One application and the organisations in it, written by the product's own stores. Keys are the names that a test uses
  * afterwards: `tenant.organizations.northwind.users.sales.token`.
  */
 export interface TenantPlan {
   readonly appKey?: string
   /** Keys of DataRole templates; every organisation gets a DataRole of each. */
   readonly dataRoles?: readonly string[]
+  /** Objects, and roles that may do something with them. */
+  readonly model?: ModelDocument
   readonly organizations: Readonly<Record<string, OrganizationPlan>>
 }
 
 export interface OrganizationPlan {
+  /** The plan's key unless said otherwise. */
+  readonly name?: string
   readonly status?: 'active' | 'inactive'
   readonly locations?: readonly string[]
   readonly users?: Readonly<Record<string, UserPlan>>
@@ -40,6 +48,7 @@ export interface CredentialState {
 
 /** A member, with a delegated credential of its own. */
 export interface UserPlan extends CredentialState {
+  readonly displayName?: string
   readonly roles?: readonly string[]
   readonly locations?: 'all' | readonly string[]
   readonly owner?: boolean
@@ -66,7 +75,7 @@ export interface TestUser extends TestCredential {
 export interface Tenant<P extends TenantPlan = TenantPlan> {
   readonly appId: string
   readonly appKey: string
-  /** Exists, empty, and is owned by portico_owner. */
+  /** Holds the tables of the model, none without one, and is owned by portico_owner. */
   readonly schemaName: string
   readonly organizations: { readonly [K in keyof P['organizations']]: TestOrganization<P['organizations'][K]> }
 }
@@ -85,109 +94,111 @@ export interface TestOrganization<O extends OrganizationPlan = OrganizationPlan>
 const newId = () => uuidv7(Date.now())
 
 export async function createTenant<const P extends TenantPlan>(database: Database, plan: P): Promise<Tenant<P>> {
-  return database.as('portico_owner', async (tx) => {
-    const appId = newId()
-    const appKey = plan.appKey ?? `app-${randomBytes(4).toString('hex')}`
-    const schemaName = `app_${randomBytes(6).toString('hex')}`
-    const roleKeys = plan.dataRoles ?? []
-    await tx.rows(sql`INSERT INTO portico.application (app_id, app_key, name, schema_name)
-      VALUES (${appId}, ${appKey}, ${`Application ${appKey}`}, ${schemaName})`)
-    await tx.rows(sql`SELECT portico.bump_epoch(${appId})`)
-    await tx.rows({ text: `CREATE SCHEMA ${schemaName}`, values: [] })
-    await tx.rows({ text: `GRANT USAGE ON SCHEMA ${schemaName} TO portico_app`, values: [] })
-    await tx.rows(sql`INSERT INTO portico.data_role_template (app_id, template_key, label)
-      SELECT ${appId}, key, initcap(key) FROM unnest(${roleKeys}::text[]) AS key`)
-    const organizations: Record<string, TestOrganization> = {}
-    for (const [name, organization] of Object.entries(plan.organizations)) {
-      organizations[name] = await createOrganization(tx, appId, name, roleKeys, organization)
-    }
-    return { appId, appKey, schemaName, organizations } as unknown as Tenant<P>
-  })
+  const appId = newId()
+  const appKey = plan.appKey ?? `app-${randomBytes(4).toString('hex')}`
+  const schemaName = `app_${randomBytes(6).toString('hex')}`
+  await database.as('portico_owner', (tx) =>
+    insertApplication(tx, { appId, appKey, name: `Application ${appKey}`, schemaName }),
+  )
+  const bareRoles = (plan.dataRoles ?? []).map((key) => [key, { label: key, objects: {} }])
+  const { objects = [], roles = {} } = plan.model ?? {}
+  await applyModel(database, appId, { objects, roles: { ...Object.fromEntries(bareRoles), ...roles } })
+  const organizations: Record<string, TestOrganization> = {}
+  for (const [name, organization] of Object.entries(plan.organizations)) {
+    organizations[name] = await createOrganization(database, appId, name, organization)
+  }
+  return { appId, appKey, schemaName, organizations } as unknown as Tenant<P>
 }
 
-async function createOrganization(
-  tx: Tx,
+function createOrganization(
+  database: Database,
   appId: string,
-  name: string,
-  roleKeys: readonly string[],
+  key: string,
   plan: OrganizationPlan,
 ): Promise<TestOrganization> {
   const organizationId = newId()
-  const slug = `${name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')}-${randomBytes(3).toString('hex')}`
-  const dataRoles = Object.fromEntries(roleKeys.map((key) => [key, newId()]))
-  const locations = Object.fromEntries((plan.locations ?? []).map((key) => [key, newId()]))
-  await tx.rows(sql`INSERT INTO portico.organization (organization_id, app_id, name, slug, status)
-    VALUES (${organizationId}, ${appId}, ${name}, ${slug}, ${plan.status ?? 'active'})`)
-  await tx.rows(sql`SELECT portico.bump_epoch(${organizationId})`)
-  await tx.rows(sql`INSERT INTO portico.data_role (organization_id, data_role_id, app_id, template_key)
-    SELECT ${organizationId}, id, ${appId}, key
-    FROM unnest(${Object.values(dataRoles)}::uuid[], ${Object.keys(dataRoles)}::text[]) AS r (id, key)`)
-  await tx.rows(sql`INSERT INTO portico.location (organization_id, location_id, location_key, name)
-    SELECT ${organizationId}, id, key, initcap(key)
-    FROM unnest(${Object.values(locations)}::uuid[], ${Object.keys(locations)}::text[]) AS l (id, key)`)
-
-  const scope = { appId, organizationId, dataRoles, locations }
-  const users: Record<string, TestUser> = {}
-  for (const [key, user] of Object.entries(plan.users ?? {})) users[key] = await createUser(tx, scope, key, user)
-  const credentials: Record<string, TestCredential> = {}
-  for (const [key, credential] of Object.entries(plan.credentials ?? {})) {
-    credentials[key] = await createCredential(tx, scope, key, credential)
-  }
-  return { organizationId, slug, dataRoles, locations, users, credentials }
+  const { name = key, status = 'active' } = plan
+  const slug = `${key.toLowerCase().replaceAll(/[^a-z0-9]/g, '')}-${randomBytes(3).toString('hex')}`
+  const locations = Object.fromEntries((plan.locations ?? []).map((locationKey) => [locationKey, newId()]))
+  return database.inOrganization(organizationId, async (tx) => {
+    const dataRoles = await insertOrganization(tx, { organizationId, appId, name, slug, status })
+    for (const [locationKey, locationId] of Object.entries(locations)) {
+      await insertLocation(tx, { organizationId, locationId, locationKey, name: `Location ${locationKey}` })
+    }
+    const scope = { appId, organizationId, dataRoles, locations }
+    const users: Record<string, TestUser> = {}
+    for (const [userKey, user] of Object.entries(plan.users ?? {})) {
+      users[userKey] = await createUser(tx, scope, userKey, user)
+    }
+    const credentials: Record<string, TestCredential> = {}
+    for (const [credentialKey, credential] of Object.entries(plan.credentials ?? {})) {
+      credentials[credentialKey] = await issueCredential(tx, scope, { displayName: credentialKey, ...credential })
+    }
+    return { organizationId, slug, dataRoles, locations, users, credentials }
+  })
 }
 
-interface Scope {
-  readonly appId: string
-  readonly organizationId: string
-  readonly dataRoles: Readonly<Record<string, string>>
-  readonly locations: Readonly<Record<string, string>>
-}
+/** Where a credential belongs, and the names that its envelope may use. */
+type Scope = Pick<TestOrganization, 'organizationId' | 'dataRoles' | 'locations'> & { readonly appId: string }
 
 async function createUser(tx: Tx, scope: Scope, key: string, plan: UserPlan): Promise<TestUser> {
   const { organizationId } = scope
+  const { displayName = `User ${key}`, status = 'active', owner = false, userTypeKey = 'member' } = plan
   const userId = newId()
   const email = `${key.toLowerCase()}@${organizationId.slice(-12)}.example`
-  const roleIds = idsOf(scope.dataRoles, plan.roles ?? [])
-  const locationIds = plan.locations === 'all' ? [] : idsOf(scope.locations, plan.locations ?? [])
-  await tx.rows(sql`INSERT INTO portico.tenant_user (organization_id, user_id, email, display_name, status)
-    VALUES (${organizationId}, ${userId}, ${email}, ${`User ${key}`}, ${plan.status ?? 'active'})`)
-  await tx.rows(sql`INSERT INTO portico.membership (organization_id, user_id, user_type_key, is_owner, all_locations)
-    VALUES (${organizationId}, ${userId}, ${plan.userTypeKey ?? 'member'}, ${plan.owner ?? false}, ${plan.locations === 'all'})`)
-  await tx.rows(sql`INSERT INTO portico.membership_data_role (organization_id, user_id, data_role_id)
-    SELECT ${organizationId}, ${userId}, id FROM unnest(${roleIds}::uuid[]) AS id`)
-  await tx.rows(sql`INSERT INTO portico.membership_location (organization_id, user_id, location_id)
-    SELECT ${organizationId}, ${userId}, id FROM unnest(${locationIds}::uuid[]) AS id`)
+  await insertUser(tx, {
+    organizationId,
+    userId,
+    email,
+    displayName,
+    passwordHash: null,
+    userTypeKey,
+    status,
+    isOwner: owner,
+    dataRoleIds: idsOf(scope.dataRoles, plan.roles ?? []),
+    locationIds: locationIdsOf(scope, plan.locations),
+  })
   const inAnHour = new Date(Date.now() + 3_600_000)
-  const state = { ...plan, expiresAt: plan.expiresAt === undefined ? inAnHour : plan.expiresAt }
-  const credential = await insertCredential(tx, scope, { kind: 'dat', userId, name: `User ${key}`, state })
-  return { userId, email, ...credential }
+  const { scopes, revoked, expiresAt = inAnHour } = plan
+  const state = { ...(scopes && { scopes }), ...(revoked && { revoked }), expiresAt }
+  return { userId, email, ...(await issueCredential(tx, scope, { kind: 'dat', displayName, userId, ...state })) }
 }
 
-function createCredential(tx: Tx, scope: Scope, key: string, plan: CredentialPlan): Promise<TestCredential> {
-  return insertCredential(tx, scope, { kind: plan.kind ?? 'live', name: key, state: plan, envelope: plan.envelope })
-}
-
-interface NewCredential {
-  readonly kind: 'live' | 'draft' | 'dat'
-  readonly name: string
-  readonly userId?: string
-  readonly state: CredentialState
-  readonly envelope?: CredentialPlan['envelope']
-}
-
-async function insertCredential(tx: Tx, scope: Scope, credential: NewCredential): Promise<TestCredential> {
-  const { kind, name, userId, state, envelope } = credential
+/** One more credential, for tests that need a kind or a state that no plan names. */
+export async function issueCredential(
+  tx: Tx,
+  scope: Scope,
+  plan: Omit<CredentialPlan, 'kind'> & {
+    readonly kind?: NewCredential['kind']
+    readonly displayName: string
+    readonly userId?: string
+  },
+): Promise<TestCredential> {
+  const { kind = 'live', displayName, userId = null, envelope } = plan
   const token = makeToken(kind)
-  const locations = envelope?.locations ?? []
-  await tx.rows(sql`INSERT INTO portico.credential (key_id, organization_id, app_id, kind, user_id, display_name,
-      secret_hash, scopes, has_envelope, envelope_data_role_ids, envelope_all_locations, envelope_location_ids,
-      expires_at, revoked_at)
-    VALUES (${token.keyId}, ${scope.organizationId}, ${scope.appId}, ${kind}, ${userId ?? null}, ${name},
-      ${hashSecret(pepper, token.secret)}, ${state.scopes ?? allScopes}::text[], ${envelope !== undefined},
-      ${idsOf(scope.dataRoles, envelope?.roles ?? [])}::uuid[], ${locations === 'all'},
-      ${locations === 'all' ? [] : idsOf(scope.locations, locations)}::uuid[],
-      ${state.expiresAt ?? null}, ${state.revoked ? new Date() : null})`)
+  await insertCredential(tx, {
+    organizationId: scope.organizationId,
+    appId: scope.appId,
+    kind,
+    keyId: token.keyId,
+    secretHash: hashSecret(pepper, token.secret),
+    displayName,
+    scopes: plan.scopes ?? allScopes,
+    userId,
+    expiresAt: plan.expiresAt?.toISOString() ?? null,
+    revokedAt: plan.revoked ? new Date().toISOString() : null,
+    ...(envelope && {
+      envelope: {
+        dataRoleIds: idsOf(scope.dataRoles, envelope.roles ?? []),
+        locationIds: locationIdsOf(scope, envelope.locations),
+      },
+    }),
+  })
   return { keyId: token.keyId, token: token.text }
+}
+
+function locationIdsOf({ locations }: Scope, keys: 'all' | readonly string[] = []): 'all' | string[] {
+  return keys === 'all' ? 'all' : idsOf(locations, keys)
 }
 
 function idsOf(ids: Readonly<Record<string, string>>, keys: readonly string[]): string[] {

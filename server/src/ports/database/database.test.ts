@@ -1,13 +1,19 @@
+import { chmod, chown, stat } from 'node:fs/promises'
 import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, describe, expect, it } from 'vitest'
 import { describeDatabaseServer } from './conformance.ts'
 import { ask } from './embedded/session.ts'
-import { Workshop } from './embedded/testing.ts'
+import { isRoot, run, until, Workshop } from './embedded/testing.ts'
 import { connectExternal } from './external.ts'
 import { type ConnectionSettings, type DatabaseServer, DatabaseServerError } from './port.ts'
 
 const workshop = new Workshop()
+const hasOpenSsl = await run('openssl', ['version']).then(
+  () => true,
+  () => false,
+)
 afterAll(() => workshop.close())
 
 const socketUrl = ({ user, password, host, database }: ConnectionSettings) =>
@@ -104,6 +110,26 @@ describe('external', () => {
     expect(await refusal(`${url}?sslmode=verify-full&sslrootcert=/nowhere.pem`)).toContain('/nowhere.pem')
   })
 
+  it.runIf(hasOpenSsl)('encrypts, and checks the certificate when the URL asks for it', async () => {
+    const dataDir = await workshop.newData()
+    const server = await workshop.start(dataDir, { surroundings: { unixSockets: false } })
+    const certificate = await enableTls(join(dataDir, 'postgres'), server.connection)
+    const url = tcpUrl(server.connection)
+    const isEncrypted = async (query: string) => {
+      const { connection } = await connectExternal({ url: `${url}?${query}` })
+      const [row] = await ask(connection, 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()')
+      return row?.['ssl']
+    }
+    expect(await isEncrypted('sslmode=disable')).toBe(false)
+    expect(await isEncrypted('sslmode=prefer')).toBe(true)
+    expect(await isEncrypted('sslmode=require')).toBe(true)
+    expect(await isEncrypted('sslmode=no-verify')).toBe(true)
+    expect(await isEncrypted(`sslmode=verify-full&sslrootcert=${certificate}`)).toBe(true)
+    const start = Date.now()
+    expect(await refusal(`${url}?sslmode=verify-full`)).toContain('refuses the connection: self-signed certificate')
+    expect(Date.now() - start).toBeLessThan(5_000)
+  })
+
   it('refuses PostgreSQL 14, a database in another encoding, and a replica', async () => {
     const answer = { version: '150004', name: '15.4', encoding: 'UTF8', replica: 'false' }
     const said = async (change: Partial<typeof answer>) => {
@@ -120,6 +146,21 @@ describe('external', () => {
     expect(await said({ replica: 'true' })).toContain('read-only replica')
   })
 })
+
+/** Gives a running server a certificate of its own making, and returns its path. */
+async function enableTls(clusterDir: string, connection: ConnectionSettings): Promise<string> {
+  const { uid, gid } = await stat(clusterDir)
+  const [key, certificate] = [join(clusterDir, 'server.key'), join(clusterDir, 'server.crt')]
+  const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1']
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
+  await run('openssl', ['req', ...kind, '-keyout', key, '-out', certificate, ...subject])
+  if (isRoot) for (const file of [key, certificate]) await chown(file, uid, gid)
+  await chmod(key, 0o600)
+  await ask(connection, 'ALTER SYSTEM SET ssl = on')
+  await ask(connection, 'SELECT pg_reload_conf()')
+  await until(async () => (await ask(connection, 'SHOW ssl'))[0]?.['ssl'] === 'on')
+  return certificate
+}
 
 async function portOf(server: ReturnType<typeof createServer>): Promise<number> {
   await new Promise((resolve) => server.once('listening', resolve))

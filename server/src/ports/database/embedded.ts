@@ -58,9 +58,11 @@ export async function startEmbedded(
         return stopped
       },
     }
-  } catch (error) {
+  } catch (cause) {
     await lock.release()
-    throw error
+    if (cause instanceof DatabaseServerError || codeOf(cause) === undefined) throw cause
+    // What the operating system refuses: a full disk, a folder that may not be written.
+    throw new DatabaseServerError(`PostgreSQL cannot be started on ${folder}: ${reasonOf(cause)}.`, { cause })
   }
 }
 

@@ -126,10 +126,11 @@ function documentChange(
     return sql`, document AS (
       DELETE FROM portico.search_document WHERE organization_id = ${organization} AND record_id = ${recordId})`
   }
+  // Not `excluded.content`: that would read the column, which nobody but search_records may (migration 0002).
   return sql`, document AS (
     INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
     VALUES (${organization}, ${object.objectId}::uuid, ${recordId}, ${content})
-    ON CONFLICT (organization_id, record_id) DO UPDATE SET content = excluded.content)`
+    ON CONFLICT (organization_id, record_id) DO UPDATE SET content = ${content})`
 }
 
 function participantChange(caller: Caller, before: RecordRow, { participants }: Change): Sql {

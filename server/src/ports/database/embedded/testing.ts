@@ -1,6 +1,6 @@
 /** What the tests of the supervisor share: data directories that are cleaned up, and services in their own process. */
 import { execFile, spawn } from 'node:child_process'
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -33,7 +33,8 @@ export class Workshop {
   #count = 0
 
   constructor() {
-    this.#root = mkdtemp(join(tmpdir(), 'pdb-')).then(async (root) => {
+    this.#root = findRoom().then(async (parent) => {
+      const root = await mkdtemp(join(parent, 'pdb-'))
       await chmod(root, 0o711) // PostgreSQL's account has to pass through
       return root
     })
@@ -78,6 +79,16 @@ export class Workshop {
     for (let n = 1; n <= this.#count; n++) await killServerOn(join(root, String(n), 'postgres'))
     await rm(root, { recursive: true, force: true, maxRetries: 5 })
   }
+}
+
+/** Memory where there is plenty: on a busy disk these tests take three times as long (70 s instead of 23 s here). */
+async function findRoom(): Promise<string> {
+  const memory = '/dev/shm'
+  const free = await statfs(memory).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => 0,
+  )
+  return free > 4 * 2 ** 30 ? memory : tmpdir()
 }
 
 export interface StartOptions {
@@ -173,7 +184,7 @@ export function messageOf(promise: Promise<unknown>): Promise<string> {
 
 export const one = ({ connection }: Pick<DatabaseServer, 'connection'>) => ask(connection, 'SELECT 1 AS one')
 
-export async function until(condition: () => boolean | Promise<boolean>, withinMs = 10_000): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, withinMs = 20_000): Promise<void> {
   for (const start = Date.now(); !(await condition()); await pause(10)) {
     if (Date.now() - start > withinMs) throw new Error(`did not happen within ${withinMs} ms: ${condition}`)
   }

@@ -240,8 +240,10 @@ function validate<C extends BaseContext>(exchange: Exchange<C>): void {
 
   let body: unknown
   if (operation.body) {
-    body = request.readBody() ?? (operation.bodyOptional ? {} : undefined)
-    if (body === undefined) throw fail('invalid_json', { message: 'A JSON body is required.' })
+    body = request.readBody()
+    // Only an absent body may be left out: `null` is a body, and one of the wrong type.
+    if (body === undefined && operation.bodyOptional) body = {}
+    if (body === undefined) throw fail('invalid_json', { field: 'body', message: 'A JSON body is required.' })
     assertValid(operation.body, body)
   }
   exchange.input = {

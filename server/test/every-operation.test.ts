@@ -1,0 +1,459 @@
+import { crc32 } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type ErrorCode, errorTable } from '../src/kernel/errors.ts'
+import { uuidv7 } from '../src/kernel/ids.ts'
+import { bodyBytesDefault, type Operation } from '../src/kernel/operation.ts'
+import { errorCodesOf } from '../src/kernel/registry.ts'
+import { allScopes, type Scope } from '../src/kernel/scopes.ts'
+import { validatorOf } from '../src/kernel/validation.ts'
+import { registry } from '../src/operations.ts'
+import type { Context } from '../src/shared/context.ts'
+import { makeToken } from '../src/shared/identity/tokens.ts'
+import type { RecordView } from '../src/shared/records/record.ts'
+import { brokenBodies, brokenParameters, brokenQueries } from './support/broken-input.ts'
+import type { Answer, Sent } from './support/http-client.ts'
+import { type Instance, startTestService, type TestService } from './support/service.ts'
+import { issueCredential } from './support/tenants.ts'
+
+/**
+ * What the contract promises of every operation, generated from the registry. A new operation is covered by being in the
+ * registry; it needs one line in `goodRequests`, and fails without it.
+ */
+interface GoodRequest {
+  /** Path parameters beside saasAppId. */
+  readonly params?: Readonly<Record<string, string>>
+  readonly body?: unknown
+  /** The status to expect. */
+  readonly status?: number
+}
+
+const record = (recordId = world.deal) => ({ objectKey: 'deal', recordId })
+const goodRequests: Record<string, () => GoodRequest> = {
+  developerAuthGetContext: () => ({}),
+  developerContractGet: () => ({}),
+  developerObjectsList: () => ({}),
+  developerObjectsGetSchema: () => ({ params: { objectKey: 'deal' } }),
+  developerRecordsSearch: () => ({ params: { objectKey: 'deal' }, body: { pageSize: 5, sort: 'name_asc' } }),
+  developerRecordsCount: () => ({ params: { objectKey: 'deal' }, body: { search: 'pilot' } }),
+  developerRecordsGet: () => ({ params: record() }),
+  developerRecordsGetHistory: () => ({ params: record() }),
+  developerRecordsListParticipants: () => ({ params: record() }),
+  developerRecordsCreate: () => ({ params: { objectKey: 'deal' }, body: { fields: { name: 'New' } }, status: 201 }),
+  developerRecordsUpdate: () => ({ params: record(), body: { fields: { stage: 'open' } } }),
+  developerRecordsArchive: () => ({ params: record(world.archivedDeal) }),
+  developerRecordsRestore: () => ({ params: record(), body: {} }),
+  developerRecordsUpsert: () => ({
+    params: { objectKey: 'deal', externalKey: uuidv7(Date.now()) },
+    body: { fields: { name: 'Upserted' } },
+    status: 201,
+  }),
+  developerRecordsSetParticipants: () => ({ params: record(), body: { participants: [] } }),
+  developerRecordsBatch: () => ({
+    params: { objectKey: 'deal' },
+    body: { items: [{ operation: 'create', fields: { name: 'In a batch' } }] },
+  }),
+  developerLogsGetCorrelation: () => ({ params: { correlationId: world.correlationId } }),
+}
+
+interface World {
+  readonly deal: string
+  readonly archivedDeal: string
+  readonly correlationId: string
+  /** Path parameters that mean something to somebody else: another organisation, another application. */
+  readonly foreign: Readonly<Record<string, readonly string[]>>
+  readonly lacking: Readonly<Record<Scope, string>>
+  /** Credentials that are wrong in more than one way. */
+  readonly wrong: Readonly<Record<WrongCredential, string>>
+}
+
+type WrongCredential =
+  | 'spent'
+  | 'expiredDraft'
+  | 'dormantDraft'
+  | 'dormantLive'
+  | 'inactiveRefresh'
+  | 'inactiveUser'
+  | 'refresh'
+
+let service: TestService
+/** Grants one request of each class in a minute. */
+let limited: Instance
+let world: World
+beforeAll(async () => {
+  service = await startTestService()
+  limited = await service.startAnother({ rateLimitScale: 1e-9 })
+  world = await makeWorld()
+})
+afterAll(() => service.stop())
+
+async function makeWorld(): Promise<World> {
+  const { app, otherApp } = service
+  const { a, b, dormant } = app.organizations
+  const { c } = otherApp.organizations
+  const create = async (appId: string, token: string, objectKey: string) => {
+    const body = { fields: { name: 'Pilot' }, externalKey: `key-${uuidv7(Date.now())}` }
+    const answer = await service.call<RecordView>('POST', `/v1/apps/${appId}/objects/${objectKey}/records`, {
+      token,
+      body,
+    })
+    expect(answer.status).toBe(201)
+    return { recordId: answer.json.recordId, externalKey: body.externalKey, correlationId: answer.correlationId }
+  }
+  const own = await create(app.appId, a.credentials.live.token, 'deal')
+  const archived = await send(registry.get('developerRecordsCreate')!, { token: a.credentials.live.token })
+  const archivedDeal = (archived.json as unknown as RecordView).recordId
+  await service.call('DELETE', pathOf('/objects/deal/records/{recordId}', { recordId: archivedDeal }), {
+    token: a.credentials.live.token,
+  })
+  const sameObject = await create(app.appId, a.credentials.live.token, 'company')
+  const others = [
+    await create(app.appId, b.credentials.live.token, 'deal'),
+    await create(otherApp.appId, c.credentials.live.token, 'deal'),
+  ]
+  return {
+    deal: own.recordId,
+    archivedDeal,
+    correlationId: own.correlationId,
+    foreign: {
+      recordId: [...others.map((other) => other.recordId), sameObject.recordId, b.organizationId],
+      externalKey: others.map((other) => other.externalKey),
+      correlationId: others.map((other) => other.correlationId),
+      objectKey: ['gadget', 'constructor', '__proto__'],
+    },
+    lacking: await lackingScopes(),
+    wrong: await service.db.database.as('portico_owner', async (tx) => {
+      const past = new Date(0)
+      const issue = async (
+        scope: typeof a | typeof dormant,
+        plan: Omit<Parameters<typeof issueCredential>[2], 'displayName'>,
+      ) =>
+        (await issueCredential(tx, { ...scope, appId: app.appId }, { scopes: [], displayName: 'wrong', ...plan })).token
+      return {
+        spent: await issue(dormant, { kind: 'draft', revoked: true, expiresAt: past }),
+        expiredDraft: await issue(dormant, { kind: 'draft', expiresAt: past }),
+        dormantDraft: await issue(dormant, { kind: 'draft' }),
+        dormantLive: await issue(dormant, {}),
+        inactiveRefresh: await issue(a, { kind: 'drt', userId: a.users.inactive.userId }),
+        inactiveUser: await issue(a, { kind: 'dat', userId: a.users.inactive.userId }),
+        refresh: await issue(a, { kind: 'drt', userId: a.users.owner.userId }),
+      }
+    }),
+  }
+}
+
+/** For each scope a credential that has all others. */
+async function lackingScopes(): Promise<Record<Scope, string>> {
+  const scope = { ...service.app.organizations.a, appId: service.app.appId }
+  const used = new Set(registry.operations.flatMap((operation) => operation.scope ?? []))
+  return service.db.database.as('portico_owner', async (tx) => {
+    const tokens: Partial<Record<Scope, string>> = {}
+    for (const lacked of used) {
+      const plan = { displayName: `all but ${lacked}`, scopes: allScopes.filter((one) => one !== lacked) }
+      tokens[lacked] = (await issueCredential(tx, scope, plan)).token
+    }
+    return tokens as Record<Scope, string>
+  })
+}
+
+function pathOf(path: string, params: Readonly<Record<string, string>>, appId = service.app.appId): string {
+  const whole = path.startsWith('/v1/') ? path : `/v1/apps/{saasAppId}${path}`
+  const values: Readonly<Record<string, string>> = { saasAppId: appId, ...params }
+  return whole.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(values[name]!))
+}
+
+interface Change extends Sent {
+  readonly params?: Readonly<Record<string, string>>
+  readonly appId?: string
+  readonly query?: string
+}
+
+/** The operation's good request, by the live credential of `a`, with what a test changes about it. */
+function send<T = Readonly<Record<string, unknown>>>(
+  operation: Operation<Context>,
+  change: Change = {},
+): Promise<Answer<T>> {
+  const good = goodRequests[operation.id]!()
+  const { params, appId, query, ...sent } = change
+  const path = pathOf(operation.path, { ...good.params, ...params }, appId)
+  const token = service.app.organizations.a.credentials.live.token
+  const body = good.body !== undefined && sent.raw === undefined && !('body' in sent) ? { body: good.body } : {}
+  return service.call(operation.method, query === undefined ? path : `${path}?${query}`, { token, ...body, ...sent })
+}
+
+/** An answer is the refusal that the operation declares. */
+function expectRefusal(operation: Operation<Context>, answer: Answer, code: ErrorCode, context = ''): void {
+  expect(answer.json, `${context} ${answer.text}`).toMatchObject({ code })
+  expect(answer.status).toBe(errorTable[code].status)
+  expect(errorCodesOf(operation as unknown as Operation<never>)).toContain(code)
+}
+
+function expectNamed(answer: Answer, field: string, context: string): void {
+  expect(answer.status, `${context}: ${answer.text}`).toBe(400)
+  const fields = (answer.json.details ?? []).map((detail) => detail.field)
+  const isNamed = fields.some((name) => name === field || name.startsWith(`${field}.`) || name.startsWith(`${field}[`))
+  expect(isNamed, `${context}: ${field} is not among ${fields.join()} of ${answer.text}`).toBe(true)
+}
+
+test('every operation has a good request', () => {
+  expect(Object.keys(goodRequests).sort()).toEqual(registry.operations.map((operation) => operation.id).sort())
+})
+
+describe.each(registry.operations.map((operation) => [operation.id, operation] as const))('%s', (id, operation) => {
+  test('answers a good request as it declares', async () => {
+    const { status: expected = 200 } = goodRequests[id]!()
+    const answer = await send(operation)
+    expect(answer.status, answer.text).toBe(expected)
+    const schema = operation.responses[expected]!
+    expect(validatorOf(schema).Errors(answer.json)).toEqual([])
+    for (const name of Object.keys(operation.responseHeaders ?? {})) {
+      const isOfCreation = name === 'Location' && expected !== 201
+      if (!isOfCreation) expect(answer.headers[name.toLowerCase()], name).toBeTruthy()
+    }
+    if (operation.method !== 'GET') return
+    const head = await service.call('HEAD', pathOf(operation.path, goodRequests[id]!().params ?? {}), {
+      token: service.app.organizations.a.credentials.live.token,
+    })
+    expect([head.status, head.text]).toEqual([expected, ''])
+    expect(head.headers['content-type']).toBe(answer.headers['content-type'])
+  })
+
+  test('asks for a credential, and says where to get one', async () => {
+    const { live } = service.app.organizations.a.credentials
+    const path = pathOf(operation.path, goodRequests[id]!().params ?? {})
+    const challenge = `Bearer resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource/v1/apps/${service.app.appId}/mcp"`
+    for (const [authorization, code] of [
+      [undefined, 'credential_missing'],
+      ...authorizationsThatNobodyIssued(live).map((text) => [text, 'credential_invalid'] as const),
+      [`Bearer ${service.app.organizations.a.credentials.revoked.token}`, 'credential_invalid'],
+      [`Bearer ${service.app.organizations.a.credentials.expired.token}`, 'credential_expired'],
+      [`Bearer ${service.builderTokens.expired}`, 'credential_expired'],
+    ] as const) {
+      const answer = await service.call(operation.method, path, { headers: { authorization } })
+      expectRefusal(operation, answer, code, authorization)
+      expect(answer.headers['www-authenticate']).toBe(challenge)
+    }
+    const twice = await service.call(operation.method, path, {
+      headers: { authorization: [`Bearer ${live.token}`, `Bearer ${live.token}`] },
+    })
+    expectRefusal(operation, twice, 'credential_invalid')
+    const inQuery = await service.call(operation.method, `${path}?access_token=${live.token}&token=${live.token}`)
+    expectRefusal(operation, inQuery, 'credential_missing')
+  })
+
+  test('refuses credentials of the wrong kind', async () => {
+    const { users, credentials } = service.app.organizations.a
+    expectRefusal(
+      operation,
+      await send(operation, { token: service.builderTokens.valid }),
+      'credential_kind_not_allowed',
+    )
+    expectRefusal(operation, await send(operation, { token: world.wrong.refresh }), 'credential_kind_not_allowed')
+    const kinds = { live: credentials.live.token, dat: users.owner.token, draft: credentials.draft.token }
+    for (const [kind, token] of Object.entries(kinds)) {
+      const answer = await send(operation, { token })
+      if (operation.credentials.some((allowed) => allowed === kind))
+        expect(answer.status, answer.text).toBeLessThan(300)
+      else {
+        const code = kind === 'draft' ? 'draft_credential_not_allowed' : 'credential_kind_not_allowed'
+        expectRefusal(operation, answer, code)
+      }
+    }
+  })
+
+  test('refuses another application, an inactive organization and an inactive user', async () => {
+    const { c } = service.otherApp.organizations
+    const { a, dormant } = service.app.organizations
+    const appIds = [service.otherApp.appId, uuidv7(Date.now()), 'not-a-uuid', a.organizationId, '\0', '__proto__']
+    for (const appId of appIds) {
+      const answer = await send(operation, { appId })
+      expectRefusal(operation, answer, 'application_not_found', appId)
+    }
+    expectRefusal(operation, await send(operation, { token: c.credentials.live.token }), 'application_not_found')
+    for (const { token } of [dormant.credentials.live, dormant.users.owner]) {
+      expectRefusal(operation, await send(operation, { token }), 'organization_inactive')
+    }
+    expectRefusal(operation, await send(operation, { token: a.users.inactive.token }), 'user_inactive')
+    expect((await send(operation, { appId: service.app.appId.toUpperCase() })).status).toBeLessThan(300)
+  })
+
+  test('asks for its scope by name', async () => {
+    const { noScopes } = service.app.organizations.a.credentials
+    const { scope } = operation
+    if (scope === null) {
+      expect((await send(operation, { token: noScopes.token })).status).toBeLessThan(300)
+      return
+    }
+    for (const token of [noScopes.token, world.lacking[scope]]) {
+      const answer = await send(operation, { token })
+      expectRefusal(operation, answer, 'scope_missing')
+      expect(answer.json.error).toContain(scope)
+      expect(answer.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${scope}"`)
+    }
+  })
+
+  test('refuses what is beyond its budget, before it looks at the request', async () => {
+    const path = pathOf(operation.path, goodRequests[id]!().params ?? {})
+    const { token } = service.app.organizations.a.users.support
+    const ask = () => limited.call(operation.method, `${path}?surprise=1`, { token, raw: '{"broken' })
+    await ask()
+    const answer = await ask()
+    expectRefusal(operation, answer, 'rate_limited')
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1)
+    expect(answer.headers['retry-after']).toMatch(/^\d+$/)
+    expect(answer.headers['ratelimit']).toBe(`"${operation.rateClass}";r=0;t=${answer.headers['retry-after']}`)
+    expect(answer.headers['ratelimit-policy']).toBe(`"${operation.rateClass}";q=1;w=60`)
+  })
+
+  test('refuses in the order of the contract', async () => {
+    const { wrong } = world
+    const { noScopes } = service.app.organizations.a.credentials
+    const foreignApp = service.otherApp.appId
+    const ladder: [token: string | undefined, appId: string, code: ErrorCode][] = [
+      [undefined, foreignApp, 'credential_missing'],
+      [wrong.spent, foreignApp, 'credential_invalid'],
+      [wrong.expiredDraft, foreignApp, 'credential_expired'],
+      [service.builderTokens.expired, foreignApp, 'credential_expired'],
+      [wrong.inactiveRefresh, foreignApp, 'credential_kind_not_allowed'],
+      [wrong.dormantLive, foreignApp, 'application_not_found'],
+      [wrong.dormantLive, service.app.appId, 'organization_inactive'],
+      [wrong.inactiveUser, service.app.appId, 'user_inactive'],
+    ]
+    if (!operation.credentials.includes('draft')) {
+      ladder.push([wrong.dormantDraft, foreignApp, 'draft_credential_not_allowed'])
+    }
+    if (operation.scope) ladder.push([noScopes.token, service.app.appId, 'scope_missing'])
+    const parameters = Object.keys(goodRequests[id]!().params ?? {}).map((name) => [name, 'x'.repeat(300)])
+    for (const [token, appId, code] of ladder) {
+      const answer = await service.call(
+        operation.method,
+        `${pathOf(operation.path, Object.fromEntries(parameters), appId)}?surprise=1`,
+        {
+          raw: '{"broken',
+          headers: {
+            authorization: token && `Bearer ${token}`,
+            'content-type': 'image/png',
+            'idempotency-key': 'not visible',
+            'if-match': 'x',
+          },
+        },
+      )
+      expectRefusal(operation, answer, code)
+    }
+  })
+
+  test("answers another tenant's ids as ids of nothing", async () => {
+    const { params = {} } = goodRequests[id]!()
+    const { live, enveloped } = service.app.organizations.a.credentials
+    const { sales } = service.app.organizations.a.users
+    for (const name of Object.keys(params)) {
+      const isUuid = name.endsWith('Id')
+      // A key that nobody has yet is made, and then it is known.
+      for (const { token } of name === 'externalKey' ? [live] : [live, enveloped, sales]) {
+        const answerTo = async (value: string) => {
+          const answer = await send(operation, { token, params: { [name]: value } })
+          return { status: answer.status, text: withoutIds(answer.text.replaceAll(value, 'value')) }
+        }
+        const unknown = await answerTo(isUuid ? uuidv7(Date.now()) : `nothing-${uuidv7(Date.now()).slice(-12)}`)
+        if (isUuid) expect(unknown.status).toBe(404)
+        for (const value of world.foreign[name]!) expect(await answerTo(value), `${name} ${value}`).toEqual(unknown)
+      }
+    }
+  })
+
+  test('names what is wrong with the path, the query and the headers', async () => {
+    const { params = {} } = goodRequests[id]!()
+    for (const [name, good] of Object.entries(params)) {
+      for (const value of brokenParameters(operation.params, name, good)) {
+        expectNamed(await send(operation, { params: { [name]: value } }), name, `${name}=${value}`)
+      }
+    }
+    for (const { query, field } of brokenQueries(operation.query)) {
+      const answer = await send(operation, { query })
+      expectNamed(answer, field, query)
+      expectRefusal(operation, answer, answer.json.code!)
+    }
+    if (operation.ifMatch) {
+      for (const value of ['x', '""', '"x"', 'W/"1"', '1', '"1", "2"', '"-1"', '"1e3"', `"${'9'.repeat(40)}"`]) {
+        expectNamed(await send(operation, { headers: { 'if-match': value } }), 'If-Match', value)
+      }
+    }
+    if (operation.transaction === 'write') {
+      for (const key of ['two words', 'x'.repeat(256), 'schlüssel', 'a\tb', '']) {
+        const answer = await send(operation, { headers: { 'idempotency-key': key } })
+        expectNamed(answer, 'Idempotency-Key', key)
+        expectRefusal(operation, answer, 'idempotency_key_invalid')
+      }
+    }
+  })
+
+  const { body: bodySchema } = operation
+  test.runIf(bodySchema)('names what is wrong with the body', async () => {
+    for (const { label, value, field } of brokenBodies(bodySchema!, goodRequests[id]!().body)) {
+      const answer = await send(operation, { body: value })
+      expectNamed(answer, field, label)
+      expectRefusal(operation, answer, answer.json.code!, label)
+    }
+  })
+
+  test.runIf(bodySchema)('refuses bodies that are no JSON of bounded size', async () => {
+    const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
+    const cases: [Partial<Change>, ErrorCode][] = [
+      [{ raw: '{"a":' }, 'invalid_json'],
+      [{ raw: 'undefined' }, 'invalid_json'],
+      [{ raw: Buffer.from([0x22, 0xff, 0x22]) }, 'invalid_json'],
+      [{ raw: '{"__proto__":{}}' }, 'invalid_json'],
+      [{ raw: '['.repeat(1_000_000) }, 'json_too_deep'],
+      [{ raw: Buffer.alloc(bytesMax + 1, 0x20) }, 'payload_too_large'],
+      [{ raw: '{}', headers: { 'content-type': 'text/plain' } }, 'unsupported_media_type'],
+      [{ raw: '{}', headers: { 'content-type': undefined } }, 'unsupported_media_type'],
+      [{ raw: '{}', headers: { 'content-type': 'application/json; charset=utf-16' } }, 'unsupported_media_type'],
+      [{ raw: '{}', headers: { 'content-encoding': 'gzip' } }, 'unsupported_media_type'],
+    ]
+    if (!operation.bodyOptional) cases.push([{ raw: '' }, 'invalid_json'])
+    for (const [change, code] of cases) {
+      expectRefusal(operation, await send(operation, change), code, String(change.raw).slice(0, 30))
+    }
+  })
+})
+
+/** Whatever stands in an Authorization header and is not a token that was issued. */
+function authorizationsThatNobodyIssued(live: { readonly keyId: string; readonly token: string }): string[] {
+  const [, , keyId, rest] = live.token.split('_') as [string, string, string, string]
+  const secret = rest.slice(0, 43)
+  const otherSecret = `${secret.startsWith('a') ? 'b' : 'a'}${secret.slice(1)}`
+  return [
+    'Bearer',
+    'Bearer ',
+    'Bearer null',
+    `Basic ${Buffer.from(`x:${live.token}`).toString('base64')}`,
+    live.token,
+    `Bearer ${live.token}x`,
+    `Bearer ${live.token.slice(0, -1)}`,
+    `Bearer ${live.token.slice(0, -1)}${live.token.endsWith('0') ? '1' : '0'}`,
+    `Bearer ptc_live_${keyId}_${otherSecret}${rest.slice(43)}`,
+    `Bearer ${withChecksum(`ptc_live_${keyId}_${otherSecret}`)}`,
+    `Bearer ${withChecksum(`ptc_dat_${keyId}_${secret}`)}`,
+    `Bearer ${withChecksum(`ptc_bld_${keyId}_${secret}`)}`,
+    ...(['live', 'dat', 'draft', 'drt', 'bld'] as const).map((kind) => `Bearer ${makeToken(kind).text}`),
+    `Bearer ${'x'.repeat(10_000)}`,
+  ]
+}
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** A well-formed token with a secret of somebody's choice. */
+function withChecksum(body: string): string {
+  let rest = crc32(body)
+  let checksum = ''
+  for (let i = 0; i < 6; i++) {
+    checksum = alphabet[rest % 62] + checksum
+    rest = Math.floor(rest / 62)
+  }
+  return body + checksum
+}
+
+function withoutIds(text: string): string {
+  return text
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, 'id')
+    .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time')
+}

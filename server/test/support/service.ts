@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto'
+import { insertBuilderAccount, insertBuilderSession } from '../../src/features/platform/store.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
+import { uuidv7 } from '../../src/kernel/ids.ts'
+import { createService, type Service } from '../../src/service.ts'
+import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'
+import { createLog } from '../../src/shared/log.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { type Answer, createHttpClient, type HttpClient } from './http-client.ts'
+import { createTenant, type OrganizationPlan, pepper, type Tenant } from './tenants.ts'
+import { otherModel, testModel } from './test-model.ts'
+
+/**
+ * The whole service on a free port, over a database of its own, with two applications; in the first there are two
+ * organisations that have everything alike. Every answer is held against its declared schema, by the service, and against
+ * the contract's rules for errors, by the client.
+ */
+export interface TestService extends Instance {
+  readonly db: TestDatabase
+  /** The first application, with the organisations `a`, `b` and the inactive `dormant`. */
+  readonly app: AppOf<'a' | 'b' | 'dormant'>
+  /** The second one, with the organisation `c`. */
+  readonly otherApp: AppOf<'c'>
+  /** A session of a builder, good or over. */
+  readonly builderTokens: { readonly valid: string; readonly expired: string }
+  /** Everything that was logged, one line each. */
+  readonly logLines: string[]
+  /** Every answer that was given. */
+  readonly answers: Answer<unknown>[]
+  /** One more process, as it were, on the same database, behind the same log. */
+  startAnother(options?: Pick<TestServiceOptions, 'rateLimitScale'>): Promise<Instance>
+  stop(): Promise<void>
+}
+
+export interface Instance extends Pick<HttpClient, 'call' | 'sendBytes'> {
+  readonly service: Service
+  readonly port: number
+}
+
+export interface TestServiceOptions {
+  /** How the names of an organisation's people and its own begin. */
+  readonly labels?: Readonly<Record<string, string>>
+  readonly rateLimitScale?: number
+  readonly clock?: Clock
+}
+
+function organizationPlan(label: string, status: 'active' | 'inactive' = 'active') {
+  const person = <const P>(name: string, plan: P) => ({ displayName: `${label} ${name}`, ...plan })
+  return {
+    name: label,
+    status,
+    locations: ['north', 'south'],
+    users: {
+      owner: person('owner', { owner: true, locations: 'all' }),
+      sales: person('sales', { roles: ['sales'], locations: ['north'] }),
+      salesSouth: person('south', { roles: ['sales'], locations: ['south'] }),
+      support: person('support', { roles: ['support'], locations: 'all' }),
+      clerk: person('clerk', { roles: ['clerk'], locations: 'all' }),
+      outsider: person('outsider', {}),
+      inactive: person('inactive', { owner: true, status: 'inactive' }),
+    },
+    credentials: {
+      live: {},
+      noScopes: { scopes: [] },
+      draft: { kind: 'draft' },
+      enveloped: { envelope: { roles: ['sales'], locations: ['north'] } },
+      expired: { expiresAt: new Date(0) },
+      revoked: { revoked: true },
+    },
+  } as const satisfies OrganizationPlan
+}
+
+type AppOf<Keys extends string> = Tenant<{
+  readonly organizations: Readonly<Record<Keys, ReturnType<typeof organizationPlan>>>
+}>
+
+export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
+  const { labels = {} } = options
+  const db = await createTestDatabase({ poolSize: 4 })
+  const planOf = (key: string, status?: 'inactive') => organizationPlan(labels[key] ?? `Organization ${key}`, status)
+  const app = await createTenant(db.database, {
+    model: testModel,
+    organizations: { a: planOf('a'), b: planOf('b'), dormant: planOf('dormant', 'inactive') },
+  })
+  const otherApp = await createTenant(db.database, { model: otherModel, organizations: { c: planOf('c') } })
+  const builderTokens = await makeBuilder(db)
+
+  const logLines: string[] = []
+  const answers: Answer<unknown>[] = []
+  const cursors = randomBytes(32)
+  const stops: (() => Promise<void>)[] = []
+
+  async function startInstance({ rateLimitScale = 0 } = options): Promise<Instance> {
+    const service = createService({
+      connection: db.connection,
+      poolSize: 8,
+      keys: { pepper, cursors },
+      baseUrl: 'http://127.0.0.1:8080',
+      rateLimitScale,
+      log: createLog({ level: 'trace', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
+      checkResponses: true,
+      ...(options.clock && { clock: options.clock }),
+    })
+    const { port } = await service.http.listen({ host: '127.0.0.1', port: 0 })
+    const client = createHttpClient(port, {
+      onAnswer: (answer) => answers.push(answer),
+      onFault: (correlationId) => logLines.filter((line) => line.includes(correlationId)).join(''),
+    })
+    stops.push(async () => {
+      client.close()
+      await service.http.drain(1000)
+      await service.close()
+    })
+    return { service, port, call: client.call, sendBytes: client.sendBytes }
+  }
+
+  return {
+    ...(await startInstance()),
+    db,
+    app,
+    otherApp,
+    builderTokens,
+    logLines,
+    answers,
+    startAnother: (more = {}) => startInstance(more),
+    async stop() {
+      await Promise.all(stops.map((stop) => stop()))
+      await db.drop()
+    },
+  }
+}
+
+async function makeBuilder({ database }: TestDatabase): Promise<TestService['builderTokens']> {
+  const accountId = uuidv7(Date.now())
+  const session = async (expiresAt: string) => {
+    const token = makeToken('bld')
+    const secretHash = hashSecret(pepper, token.secret)
+    await database.as('portico_owner', (tx) =>
+      insertBuilderSession(tx, { keyId: token.keyId, accountId, secretHash, expiresAt }),
+    )
+    return token.text
+  }
+  await database.as('portico_owner', (tx) =>
+    insertBuilderAccount(tx, { accountId, email: 'builder@portico.example', passwordHash: 'none' }),
+  )
+  return {
+    valid: await session(new Date(Date.now() + 3_600_000).toISOString()),
+    expired: await session(new Date(0).toISOString()),
+  }
+}

@@ -1,12 +1,14 @@
 /**
- * Text as search compares it: compatibility forms unified, diacritics dropped, lower case, white space single, control and
- * private-use characters dropped (they structure a document, see below). Applied to documents and to what is searched for.
+ * Text as search compares it: compatibility forms unified, diacritics dropped, lower case with one small sigma (which of
+ * the two a Σ becomes depends on what follows it), white space single, control and private-use characters dropped (they
+ * structure a document, see below). Applied to documents and to what is searched for.
  */
 export function foldForSearch(text: string): string {
   return text
     .normalize('NFKD')
     .replace(/[\p{M}]/gu, '')
     .toLowerCase()
+    .replaceAll('ς', 'σ')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .replace(/[\p{Co}\p{Cn}]/gu, '')
     .trim()

@@ -27,10 +27,11 @@ export function shadowExpression(field: Field, value: string): string {
 
 /**
  * Lower case by the Unicode rules of ICU, whatever the locale of the database: the locale of somebody else's server must
- * not decide what equals what.
+ * not decide what equals what. Both small sigmas are one, because which of them a Σ becomes depends on what follows it:
+ * "ΟΔΟΣ" would not be found at the start of "ΟΔΟΣΑ".
  */
 export function foldedExpression(value: string): string {
-  return `lower(${value} COLLATE "und-x-icu") COLLATE "C"`
+  return `translate(lower(${value} COLLATE "und-x-icu"), 'ς', 'σ') COLLATE "C"`
 }
 
 /** A new table for an object, without the columns of its fields. */

@@ -39,12 +39,8 @@ export function parseSort(raw: unknown, access: ObjectAccess): Sort {
   values.forEach((value, index) => {
     const position = Array.isArray(raw) ? `sort[${index}]` : 'sort'
     const [, name = '', direction] = (typeof value === 'string' ? shape.exec(value) : null) ?? []
-    const key =
-      name === 'name' && !access.readableByKey.has('name')
-        ? access.object.nameField.fieldKey
-        : (named.get(name) ?? name)
-    const target = direction === undefined ? undefined : targetOf(key, access)
-    if (!target || !dataTypeOf(target.field).sortable) {
+    const target = direction === undefined ? undefined : sortTarget(name, access)
+    if (!target) {
       throw fail('sort_invalid', {
         field: position,
         message: 'Expected created, updated, name or the key of a sortable field, with _asc or _desc.',
@@ -55,6 +51,13 @@ export function parseSort(raw: unknown, access: ObjectAccess): Sort {
   const descending = columns[0]!.descending
   columns.push({ column: 'record_id', cast: 'uuid', descending, nullable: false })
   return { text: values.join(','), columns }
+}
+
+/** `name` is what names the record, unless a field of that key can be sorted by. */
+function sortTarget(name: string, access: ObjectAccess): Target | undefined {
+  const target = targetOf(named.get(name) ?? name, access)
+  if (target && dataTypeOf(target.field).sortable) return target
+  return name === 'name' ? targetOf(access.object.nameField.fieldKey, access) : undefined
 }
 
 function sortColumns(target: Target, descending: boolean): SortColumn[] {

@@ -60,7 +60,7 @@ export interface Operation<Context extends BaseContext = BaseContext> {
   /** The resource family, in the specification's words. */
   readonly area: string
   readonly summary: string
-  readonly description?: string
+  readonly description: string
   readonly credentials: readonly ApplicationCredentialKind[]
   /** The scope that the credential must carry; null where any valid credential will do (discovery). */
   readonly scope: Scope | null

@@ -20,6 +20,7 @@ const getAuthContext = operation({
   id: 'developerAuthGetContext',
   path: '/v1/apps/{saasAppId}/auth/context',
   summary: 'Read who this credential is and what it may do.',
+  description: 'The identity that the service derived from the credential. Nothing in a request changes it.',
   mcp: true,
   responses: { 200: AuthContext },
 

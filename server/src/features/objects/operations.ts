@@ -16,6 +16,7 @@ const listObjects = operation({
   path: '/v1/apps/{saasAppId}/objects',
   area,
   summary: 'List the objects that the caller may read.',
+  description: 'Objects that the caller may not read are absent. What it may do with records is said for each.',
   credentials: ['live', 'dat'],
   scope: null,
   rateClass: 'read',
@@ -37,6 +38,9 @@ const getSchema = operation({
   path: '/v1/apps/{saasAppId}/objects/{objectKey}/schema',
   area,
   summary: 'Read the schema of an object, as far as the caller may see it.',
+  description:
+    'Fields with types, limits, operators and rights, what `sort` takes, where references lead, and JSON Schemas of `fields`. ' +
+    'A field that the caller may not read is absent.',
   credentials: ['live', 'dat'],
   scope: null,
   rateClass: 'read',

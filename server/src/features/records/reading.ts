@@ -71,6 +71,8 @@ const count = operation({
   method: 'POST',
   path: `${base}/count`,
   summary: 'Count records exactly.',
+  description:
+    'Counts what a search with the same filter and words would list. A count that cannot be made in time is an error, never zero.',
   rateClass: 'search',
   params: schema.ObjectParams,
   body: schema.CountBody,
@@ -91,6 +93,7 @@ const get = operation({
   method: 'GET',
   path: `${base}/{recordId}`,
   summary: 'Read one record, archived or not.',
+  description: 'A record that the caller may not see answers as one that does not exist.',
   rateClass: 'read',
   params: schema.RecordParams,
   query: schema.GetQuery,
@@ -116,6 +119,8 @@ const history = operation({
   method: 'GET',
   path: `${base}/{recordId}/history`,
   summary: 'Read what happened to a record, newest first.',
+  description:
+    'Each change with the values before and after. Changes of fields that the caller may not read are left out.',
   rateClass: 'read',
   params: schema.RecordParams,
   query: schema.HistoryQuery,
@@ -147,6 +152,7 @@ const participants = operation({
   method: 'GET',
   path: `${base}/{recordId}/participants`,
   summary: 'List the users who take part in a record.',
+  description: 'Participants see and may edit the record whoever owns it.',
   rateClass: 'read',
   params: schema.RecordParams,
   responses: { 200: schema.Participants },

@@ -22,6 +22,7 @@ const operation = operationFor<BaseContext>()
 const common = {
   area: 'Things',
   summary: 'Works on things.',
+  description: 'For tests.',
   credentials: ['live'],
   scope: null,
   rateClass: 'read',

@@ -45,6 +45,7 @@ const Filter = Type.Cyclic(
 
 const common = {
   area: 'Records',
+  description: 'For tests.',
   credentials: ['live', 'dat'],
   mcp: true,
   errors: ['record_not_found'],

@@ -22,11 +22,11 @@ export function projectOperation(operation: Operation<never>, projection: Projec
   }
 }
 
-function descriptionOf({ summary, description, scope }: Operation<never>): string {
+function descriptionOf({ description, scope }: Operation<never>): string {
   const needs = scope
     ? `Needs the scope \`${scope}\`: ${lowerFirst(scopes[scope])}`
     : 'Needs a valid credential, and no scope.'
-  return `${description ?? summary}\n\n${needs}`
+  return `${description}\n\n${needs}`
 }
 
 function lowerFirst(sentence: string): string {

@@ -224,7 +224,8 @@ describe('bodies', () => {
   })
 
   test('an empty body is none', async () => {
-    expect((await create('')).json).toMatchObject({ code: 'invalid_json', error: 'A JSON body is required.' })
+    const details = [{ field: 'body', code: 'invalid_json', message: 'A JSON body is required.' }]
+    expect((await create('')).json).toMatchObject({ code: 'invalid_json', details })
   })
 
   test('a body of exactly the limit is read; one byte more is 413, declared or chunked', async () => {

@@ -1,6 +1,7 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
 import { actorOf, type Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
+import type { ObjectAccess } from '../access/permissions.ts'
 import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
@@ -29,15 +30,15 @@ type Differences = Record<string, [before: unknown, after: unknown]>
 export async function changeRecord(
   tx: Tx,
   caller: Caller,
-  object: ObjectDefinition,
+  access: ObjectAccess,
   before: RecordRow,
   change: Change,
 ): Promise<RecordRow> {
   const differences = differencesOf(before, change)
   if (change.operation === 'updated' && Object.keys(differences).length === 0) return before
   const changed = [...change.values].filter(([field]) => Object.hasOwn(differences, field.fieldKey))
-  const [row] = await translated(object, () =>
-    tx.rows<RecordRow>(statement(caller, object, before, change, changed, differences)),
+  const [row] = await translated(access, () =>
+    tx.rows<RecordRow>(statement(caller, access.object, before, change, changed, differences)),
   )
   return row!
 }

@@ -1,6 +1,7 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag'
 import { actorOf, type Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
+import type { ObjectAccess } from '../access/permissions.ts'
 import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
@@ -26,11 +27,12 @@ export interface NewRecord {
 export async function insertRecords(
   tx: Tx,
   caller: Caller,
-  object: ObjectDefinition,
+  access: ObjectAccess,
   records: readonly NewRecord[],
 ): Promise<RecordRow[]> {
+  const { object } = access
   const rows = JSON.stringify(records.map((record) => inputRow(object, record)))
-  const inserted = await translated(object, () => tx.rows<RecordRow>(insertion(object, caller, rows)))
+  const inserted = await translated(access, () => tx.rows<RecordRow>(insertion(object, caller, rows)))
   const byId = new Map(inserted.map((row) => [row.record_id, row]))
   return records.map((record) => byId.get(record.recordId)!)
 }

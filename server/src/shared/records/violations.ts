@@ -1,33 +1,39 @@
 import { type Failure, fail } from '../../kernel/errors.ts'
-import type { ObjectDefinition } from '../catalogue/catalogue.ts'
+import type { ObjectAccess } from '../access/permissions.ts'
+import type { Field } from '../catalogue/field.ts'
 import { brokenConstraint } from '../database/failures.ts'
 import { indexName, referenceName } from '../modelling/physical-table.ts'
 
 /**
  * Runs a write and names the field of a constraint that it broke. The database decides what is unique and what exists, at
- * the moment of the write; asking first would only be a guess.
+ * the moment of the write; asking first would only be a guess. A field that the caller may not read is not named: restoring
+ * a record can break the rules of fields that it never saw.
  */
-export async function translated<T>(object: ObjectDefinition, write: () => Promise<T>): Promise<T> {
+export async function translated<T>(access: ObjectAccess, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {
-    throw violation(object, error) ?? error
+    throw violation(access, error) ?? error
   }
 }
 
-function violation(object: ObjectDefinition, error: unknown): Failure | undefined {
+function violation(access: ObjectAccess, error: unknown): Failure | undefined {
   const duplicate = brokenConstraint(error, 'unique')
   if (duplicate !== undefined) {
-    const field = object.fields.find((candidate) => indexName(candidate) === duplicate)
-    return fail('duplicate_value', { field: field ? `fields.${field.fieldKey}` : named(duplicate), cause: error })
+    return fail('duplicate_value', { ...place(access, duplicate, indexName), cause: error })
   }
   const dangling = brokenConstraint(error, 'reference')
   if (dangling !== undefined) {
-    const field = object.fields.find((candidate) => referenceName(candidate) === dangling)
-    return fail('reference_not_found', { field: field ? `fields.${field.fieldKey}` : named(dangling), cause: error })
+    return fail('reference_not_found', { ...place(access, dangling, referenceName), cause: error })
   }
   if (brokenConstraint(error, 'check')?.endsWith('_one_target')) return fail('ownership_conflict', { cause: error })
   return undefined
+}
+
+function place(access: ObjectAccess, constraint: string, nameFor: (field: Field) => string): { field?: string } {
+  const field = access.object.fields.find((candidate) => nameFor(candidate) === constraint)
+  if (!field) return { field: named(constraint) }
+  return access.readableByKey.has(field.fieldKey) ? { field: `fields.${field.fieldKey}` } : {}
 }
 
 /** Constraints on what every record has are named after the property: `deal_ownerUserId`. */

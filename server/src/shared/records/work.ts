@@ -50,7 +50,7 @@ export async function createRecords(scope: RecordScope, records: readonly NewRec
     scope,
     records.map((record) => record.values),
   )
-  return insertRecords(scope.tx, scope.caller, scope.access.object, records)
+  return insertRecords(scope.tx, scope.caller, scope.access, records)
 }
 
 /** A record the caller cannot see, or none: the same answer. */
@@ -77,7 +77,7 @@ export async function updateRecord(
   const placement = placementAfter(body, placementOf(before))
   requirePlacementRight(scope, before, placement, body)
   await requireVisibleReferences(scope, [values])
-  return changeRecord(tx, caller, access.object, before, {
+  return changeRecord(tx, caller, access, before, {
     operation: 'updated',
     values,
     placement,
@@ -104,7 +104,7 @@ export async function setArchived(
   if (!access.archive) throw fail('permission_denied')
   requireRevision(before.revision, expectedRevision, ifMatch)
   if ((before.archived_at !== null) === archived) return before
-  return changeRecord(tx, caller, access.object, before, {
+  return changeRecord(tx, caller, access, before, {
     operation: archived ? 'archived' : 'restored',
     values: new Map(),
     placement: placementOf(before),
@@ -126,11 +126,9 @@ export async function upsertRecord(
     created: false,
   })
   const found = await find()
-  if (found) {
-    // The key is taken by a record that the caller cannot see: the same answer as for any other taken value.
-    if (!found.visible) throw fail('duplicate_value', { field: 'externalKey' })
-    return change(found.recordId)
-  }
+  // A key that is taken by a record that the caller cannot see goes the way of a free one: who could not create the record
+  // is told that, and who could is told what is true of any other taken value.
+  if (found?.visible) return change(found.recordId)
   if (body.expectedRevision !== undefined || ifMatch !== undefined) throw fail('record_not_found')
   const record = prepareCreation(scope, { ...body, externalKey })
   try {

@@ -35,6 +35,8 @@ export interface TestService extends Instance {
 export interface Instance extends Pick<HttpClient, 'call' | 'sendBytes'> {
   readonly service: Service
   readonly port: number
+  /** Drains and stops; whoever reads what was written at the end closes it before the test does. */
+  close(): Promise<void>
 }
 
 export interface TestServiceOptions {
@@ -88,7 +90,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const logLines: string[] = []
   const answers: Answer<unknown>[] = []
   const cursors = randomBytes(32)
-  const stops: (() => Promise<void>)[] = []
+  const instances: Instance[] = []
 
   async function startInstance({ rateLimitScale = 0 } = options): Promise<Instance> {
     const service = createService({
@@ -106,12 +108,24 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       onAnswer: (answer) => answers.push(answer),
       onFault: (correlationId) => logLines.filter((line) => line.includes(correlationId)).join(''),
     })
-    stops.push(async () => {
+    let closing: Promise<void> | undefined
+    const close = async () => {
       client.close()
       await service.http.drain(1000)
       await service.close()
-    })
-    return { service, port, call: client.call, sendBytes: client.sendBytes }
+    }
+    const instance: Instance = {
+      service,
+      port,
+      call: client.call,
+      sendBytes: client.sendBytes,
+      close: () => {
+        closing ??= close()
+        return closing
+      },
+    }
+    instances.push(instance)
+    return instance
   }
 
   return {
@@ -124,7 +138,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     answers,
     startAnother: (more = {}) => startInstance(more),
     async stop() {
-      await Promise.all(stops.map((stop) => stop()))
+      await Promise.all(instances.map((instance) => instance.close()))
       await db.drop()
     },
   }

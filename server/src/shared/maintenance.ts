@@ -2,24 +2,60 @@ import sql from 'sql-template-tag'
 import type { Clock } from '../kernel/clock.ts'
 import type { Database } from './database/database.ts'
 import type { Log } from './log.ts'
+import { refreshStatistics } from './statistics.ts'
 
-const everyMs = 60 * 60 * 1000
+const partitionsEveryMs = 60 * 60 * 1000
+const statisticsEveryMs = 2_000
 
-/** Makes the partitions of the days ahead and drops those past their keep, every hour. Returns what stops it. */
-export function startMaintenance(parts: {
+interface Parts {
   readonly database: Database
   readonly clock: Clock
   readonly log: Log
-}): () => void {
-  const { database, clock, log } = parts
-  const timer = setInterval(async () => {
-    try {
-      const today = new Date(clock.now()).toISOString().slice(0, 10)
-      await database.as('portico_owner', (tx) => tx.rows(sql`SELECT portico.maintain_partitions(${today}::date)`))
-    } catch (error) {
-      // There are partitions for three days ahead: the next hour will do.
-      log.warn({ err: error }, 'Partitions could not be maintained; trying again in an hour.')
-    }
-  }, everyMs).unref()
-  return () => clearInterval(timer)
+}
+
+/** What the service does for the database at intervals. Returns what stops it. */
+export function startMaintenance(parts: Parts): () => void {
+  const timers = [
+    setInterval(() => void maintainPartitions(parts), partitionsEveryMs),
+    setInterval(
+      onePerTurn(() => maintainStatistics(parts)),
+      statisticsEveryMs,
+    ),
+  ]
+  for (const timer of timers) timer.unref()
+  return () => {
+    for (const timer of timers) clearInterval(timer)
+  }
+}
+
+/** Makes the partitions of the days ahead and drops those past their keep. */
+async function maintainPartitions({ database, clock, log }: Parts): Promise<void> {
+  try {
+    const today = new Date(clock.now()).toISOString().slice(0, 10)
+    await database.as('portico_owner', (tx) => tx.rows(sql`SELECT portico.maintain_partitions(${today}::date)`))
+  } catch (error) {
+    // There are partitions for three days ahead: the next hour will do.
+    log.warn({ err: error }, 'Partitions could not be maintained; trying again in an hour.')
+  }
+}
+
+async function maintainStatistics({ database, log }: Parts): Promise<void> {
+  try {
+    await refreshStatistics(database)
+  } catch (error) {
+    // The next turn is near, and a database that is away is reported by those who need it.
+    log.debug({ err: error }, 'Statistics could not be refreshed.')
+  }
+}
+
+/** Leaves a turn out while the last one is still at work. */
+function onePerTurn(work: () => Promise<void>): () => void {
+  let working = false
+  return () => {
+    if (working) return
+    working = true
+    void work().finally(() => {
+      working = false
+    })
+  }
 }

@@ -16,14 +16,18 @@ function expected(what: string): never {
 
 export function readText(value: unknown, field: Field, longest: number): string {
   if (typeof value !== 'string') expected('a string')
-  // PostgreSQL stores neither U+0000 nor half a surrogate pair; the driver would replace the latter silently.
-  if (value.includes('\0')) expected('text without the character U+0000')
-  if (!value.isWellFormed()) expected('well-formed Unicode (no lone surrogates)')
+  requireStorable(value)
   const { minLength = 0, pattern } = field.validation
   const maxLength = Math.min(field.validation.maxLength ?? longest, longest)
   if (value.length < minLength || value.length > maxLength) expected(`${minLength} to ${maxLength} characters`)
   if (pattern !== undefined && !compiled(pattern).matches(value)) expected(`text that matches ${pattern}`)
   return value
+}
+
+/** PostgreSQL stores neither U+0000 nor half a surrogate pair; the driver would replace the latter silently. */
+function requireStorable(text: string): void {
+  if (text.includes('\0')) expected('text without the character U+0000')
+  if (!text.isWellFormed()) expected('well-formed Unicode (no lone surrogates)')
 }
 
 /** RE2 runs in linear time: a pattern of one builder must not be able to stop the service for all. */
@@ -147,23 +151,29 @@ const jsonBytesMax = 65_536
 const jsonDepthMax = 32
 
 export function readJson(value: unknown): unknown {
-  if (depthOf(value) > jsonDepthMax) expected(`JSON at most ${jsonDepthMax} levels deep`)
-  const text = JSON.stringify(value)
-  if (Buffer.byteLength(text) > jsonBytesMax) expected(`JSON of at most ${jsonBytesMax} bytes`)
-  // An escaped backslash before u0000 is text about the escape, not the escape.
-  if (/(?:^|[^\\])(?:\\\\)*\\u0000/.test(text)) expected('JSON without the character U+0000')
-  if (/\\ud[89a-f]/i.test(text)) expected('well-formed Unicode (no lone surrogates)')
+  requireStorableJson(value)
+  if (Buffer.byteLength(JSON.stringify(value)) > jsonBytesMax) expected(`JSON of at most ${jsonBytesMax} bytes`)
   return value
 }
 
-function depthOf(root: unknown): number {
-  let depth = 0
+/** Level by level, so that no depth is too deep for the check itself. */
+function requireStorableJson(root: unknown): void {
   let level: unknown[] = [root]
-  while (level.length > 0 && depth <= jsonDepthMax) {
-    depth++
-    level = level.flatMap((value) => (typeof value === 'object' && value !== null ? Object.values(value) : []))
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth === jsonDepthMax) expected(`JSON at most ${jsonDepthMax} levels deep`)
+    const next: unknown[] = []
+    for (const value of level) {
+      if (typeof value === 'string') requireStorable(value)
+      // JSON.parse makes Infinity of 1e400, and JSON.stringify would make null of that.
+      else if (typeof value === 'number' && !Number.isFinite(value))
+        expected('JSON with numbers in the range of a double')
+      else if (typeof value === 'object' && value !== null) {
+        if (!Array.isArray(value)) Object.keys(value).forEach(requireStorable)
+        for (const inner of Object.values(value)) next.push(inner)
+      }
+    }
+    level = next
   }
-  return depth
 }
 
 export function readUuid(value: unknown): string {

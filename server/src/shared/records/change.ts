@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
 import { actorOf, type Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
@@ -66,7 +67,8 @@ function wireValue(field: Field, value: unknown): unknown {
 
 function same(a: unknown, b: unknown): boolean {
   if (a === b || (a ?? null) === (b ?? null)) return true
-  return typeof a === 'object' && typeof b === 'object' && JSON.stringify(a) === JSON.stringify(b)
+  // The database keeps JSON without the order of its names.
+  return typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)
 }
 
 function statement(

@@ -167,6 +167,7 @@ const filter = Type.Unsafe<unknown>(
 
 const search = Type.String({
   maxLength: 500,
+  pattern: '^[^\\u0000\\ud800-\\udfff]*$',
   description: 'Words that must all occur in the searchable fields; parts of words and spelling without accents count.',
   examples: ['northwind renewal'],
 })

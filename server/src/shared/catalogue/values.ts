@@ -19,9 +19,15 @@ export function readText(value: unknown, field: Field, longest: number): string 
   requireStorable(value)
   const { minLength = 0, pattern } = field.validation
   const maxLength = Math.min(field.validation.maxLength ?? longest, longest)
-  if (value.length < minLength || value.length > maxLength) expected(`${minLength} to ${maxLength} characters`)
+  const length = lengthOf(value)
+  if (length < minLength || length > maxLength) expected(`${minLength} to ${maxLength} characters`)
   if (pattern !== undefined && !compiled(pattern).matches(value)) expected(`text that matches ${pattern}`)
   return value
+}
+
+/** Characters as JSON Schema and PostgreSQL count them: a surrogate pair is one. */
+function lengthOf(text: string): number {
+  return text.length - (text.match(/[\ud800-\udbff]/g)?.length ?? 0)
 }
 
 /** PostgreSQL stores neither U+0000 nor half a surrogate pair; the driver would replace the latter silently. */

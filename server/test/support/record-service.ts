@@ -120,6 +120,24 @@ export async function startRecordService(
   }
 }
 
+/** Every record that a search finds, over as many pages as it takes, with the total that the first page tells. */
+export async function searchAll(
+  client: RecordClient,
+  question: object,
+): Promise<{ readonly records: RecordView[]; readonly total: number | undefined }> {
+  const records: RecordView[] = []
+  let position: object | undefined = { includeTotal: true }
+  let total: number | undefined
+  while (position) {
+    const { status, body } = await client.search({ pageSize: 200, ...question, ...position })
+    if (status !== 200) throw new Error(JSON.stringify(body))
+    records.push(...body.records)
+    total ??= body.totalRecords
+    position = body.nextCursor === null ? undefined : { cursor: body.nextCursor }
+  }
+  return { records, total }
+}
+
 export type RecordClient = ReturnType<typeof recordClient>
 
 function recordClient(send: RecordService['send'], saasAppId: string, credential: TestCredential, objectKey: string) {

@@ -49,16 +49,22 @@ function countLeaves(filter: Filter): number {
 
 function leavesOver(object: ModelObject, scope: FilterScope): fc.Arbitrary<Filter> {
   const records = [...scope.world.records.values()].filter((record) => record.objectKey === object.objectKey)
-  const perField = fieldsOf(object).flatMap((field) =>
-    scope.operatorsOf(object, field).map((op) =>
-      operand(field, op, records, scope).map((value) => ({
-        field: field.fieldKey,
-        op,
-        ...(value !== undefined && { value }),
-      })),
-    ),
-  )
-  return fc.oneof(...perField)
+  // The operator first: those that few types take would hardly ever be asked for.
+  const fields = fieldsOf(object)
+  const operators = new Set(fields.flatMap((field) => scope.operatorsOf(object, field)))
+  const perOperator = [...operators].map((op) => {
+    const takers = fields.filter((field) => scope.operatorsOf(object, field).includes(op))
+    return fc.oneof(
+      ...takers.map((field) =>
+        operand(field, op, records, scope).map((value) => ({
+          field: field.fieldKey,
+          op,
+          ...(value !== undefined && { value }),
+        })),
+      ),
+    )
+  })
+  return fc.oneof(...perOperator)
 }
 
 function operand(

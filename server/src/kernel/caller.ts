@@ -8,6 +8,22 @@ export type CredentialKind = (typeof credentialKinds)[number]
 /** Credential kinds that act inside one application and one organisation, as opposed to a builder. */
 export type ApplicationCredentialKind = 'live' | 'draft' | 'dat'
 
+/** What acts: a credential of one of the kinds, or nobody that is known yet. */
+export type CallerKind = CredentialKind | 'none'
+
+/** What is known of every caller, wherever it acts. */
+export interface AnyCaller {
+  readonly credentialKind: CallerKind
+  readonly keyId: string
+  /** The application that the caller is bound to; null for those who are bound to none. */
+  readonly appId: string | null
+  /** Whose data it works in: an organisation, or the account of a builder. Budgets and idempotency keys are kept by it. */
+  readonly tenantId: string
+  /** What a change by this caller is recorded under. */
+  readonly actor: Actor
+  readonly scopes: ReadonlySet<string>
+}
+
 export interface CallerUser {
   readonly userId: string
   readonly displayName: string
@@ -16,9 +32,9 @@ export interface CallerUser {
   readonly isOwner: boolean
 }
 
-export interface Caller {
+/** Acts inside one organisation of one application. */
+export interface Caller extends AnyCaller {
   readonly credentialKind: ApplicationCredentialKind
-  readonly keyId: string
   /** ISO 8601, or null where the credential does not expire. */
   readonly expiresAt: string | null
   readonly appId: string
@@ -30,7 +46,6 @@ export interface Caller {
   readonly dataRoles: readonly { readonly dataRoleId: string; readonly key: string }[]
   readonly dataRoleIds: readonly string[]
   readonly locationIds: 'all' | readonly string[]
-  readonly scopes: ReadonlySet<string>
   /**
    * Sees and may do everything inside the organisation: its active owner, or a live credential without an envelope of
    * its own (data.md, envelope rule 5).
@@ -48,11 +63,6 @@ export interface Epochs {
 
 /** What a record says of who changed it. */
 export interface Actor {
-  readonly kind: 'user' | 'credential' | 'system'
+  readonly kind: 'user' | 'credential' | 'builder' | 'system'
   readonly id: string
-}
-
-/** The actor that a change by this caller is recorded under. */
-export function actorOf(caller: Caller): Actor {
-  return caller.user ? { kind: 'user', id: caller.user.userId } : { kind: 'credential', id: caller.keyId }
 }

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox'
-import type { ApplicationCredentialKind, Caller } from './caller.ts'
+import type { AnyCaller, Caller, CallerKind } from './caller.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Scope } from './scopes.ts'
 import type { TransactionMode, Tx } from './transaction.ts'
@@ -13,8 +13,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** Operations of one class draw from one budget for each credential; see `shared/rate-limits`. */
 export type RateClass = 'read' | 'search' | 'write' | 'batch'
 
-export interface BaseContext {
-  readonly caller: Caller
+export interface BaseContext<C extends AnyCaller = Caller> {
+  readonly caller: C
   readonly tx: Tx
   readonly correlationId: string
   /** Milliseconds since the epoch, read once for each request. */
@@ -52,7 +52,7 @@ export interface HeaderDeclaration {
   readonly example: string
 }
 
-export interface Operation<Context extends BaseContext = BaseContext> {
+export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext> {
   readonly id: string
   readonly method: Method
   /** OpenAPI style, for instance `/v1/apps/{saasAppId}/objects`. */
@@ -61,7 +61,7 @@ export interface Operation<Context extends BaseContext = BaseContext> {
   readonly area: string
   readonly summary: string
   readonly description: string
-  readonly credentials: readonly ApplicationCredentialKind[]
+  readonly credentials: readonly CallerKind[]
   /** The scope that the credential must carry; null where any valid credential will do (discovery). */
   readonly scope: Scope | null
   readonly rateClass: RateClass
@@ -87,7 +87,7 @@ export interface Operation<Context extends BaseContext = BaseContext> {
 type StaticOf<S> = S extends TSchema ? Static<S> : undefined
 
 type Declaration<
-  Context extends BaseContext,
+  Context extends BaseContext<AnyCaller>,
   P extends TSchema,
   Q extends TSchema | undefined,
   B extends TSchema | undefined,
@@ -99,7 +99,7 @@ type Declaration<
 }
 
 /** Makes `operation()` for handlers that receive `Context`. */
-export function operationFor<Context extends BaseContext>() {
+export function operationFor<Context extends BaseContext<AnyCaller>>() {
   return function operation<
     P extends TSchema,
     Q extends TSchema | undefined = undefined,

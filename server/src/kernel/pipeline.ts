@@ -1,6 +1,6 @@
-import type { Caller } from './caller.ts'
+import type { AnyCaller, Caller } from './caller.ts'
 import type { Clock } from './clock.ts'
-import { type ErrorBody, errorBody, Failure, fail } from './errors.ts'
+import { type ErrorBody, type ErrorCode, errorBody, Failure, fail } from './errors.ts'
 import { type BaseContext, type Input, type Operation, type RateClass, RawBody, type Reply } from './operation.ts'
 import type { TransactionMode, Tx } from './transaction.ts'
 import { assertValid, fromQueryString, validatorOf } from './validation.ts'
@@ -39,7 +39,7 @@ export interface Stage {
 export interface Outcome {
   readonly correlationId: string
   readonly operation: Operation<never>
-  readonly caller: Caller | undefined
+  readonly caller: AnyCaller | undefined
   readonly status: number
   readonly code: string | undefined
   readonly startedAtMs: number
@@ -48,10 +48,10 @@ export interface Outcome {
   readonly failure: Failure | undefined
 }
 
-export interface Identity {
-  readonly caller: Caller
-  readonly organizationActive: boolean
-  readonly userActive: boolean
+export interface Identity<C extends AnyCaller = Caller> {
+  readonly caller: C
+  /** Why somebody who is known may not act now, for instance `organization_inactive`. */
+  readonly refusal: ErrorCode | null
 }
 
 export interface RateState {
@@ -67,19 +67,19 @@ export interface StoredResponse {
 
 export interface Idempotency {
   /** Takes the key for this transaction, or returns what was answered before. Throws the two 409s of contract 0. */
-  claim(tx: Tx, caller: Caller, key: string, fingerprint: string): Promise<StoredResponse | undefined>
-  keep(tx: Tx, caller: Caller, key: string, fingerprint: string, response: StoredResponse): Promise<void>
+  claim(tx: Tx, caller: AnyCaller, key: string, fingerprint: string): Promise<StoredResponse | undefined>
+  keep(tx: Tx, caller: AnyCaller, key: string, fingerprint: string, response: StoredResponse): Promise<void>
 }
 
-export interface PipelineParts<Context extends BaseContext> {
+export interface PipelineParts<Context extends BaseContext<AnyCaller>> {
   readonly clock: Clock
   /** Verifies a token. Throws the 401s of contract 2. */
-  authenticate(token: string): Identity | Promise<Identity>
+  authenticate(token: string): Identity<Context['caller']> | Promise<Identity<Context['caller']>>
   /** Drops what is remembered of a credential after `StaleIdentity`. */
-  forget(caller: Caller): void
-  consume(caller: Caller, rateClass: RateClass): RateState | Promise<RateState>
-  /** Runs `work` in a transaction bound to the caller's organisation. Throws `StaleIdentity`. */
-  transact<T>(mode: TransactionMode, caller: Caller, work: (tx: Tx) => Promise<T>): Promise<T>
+  forget(caller: Context['caller']): void
+  consume(caller: Context['caller'], rateClass: RateClass): RateState | Promise<RateState>
+  /** Runs `work` in a transaction bound to what the caller works in. Throws `StaleIdentity`. */
+  transact<T>(mode: TransactionMode, caller: Context['caller'], work: (tx: Tx) => Promise<T>): Promise<T>
   readonly idempotency: Idempotency
   /** What handlers receive beside the base context. */
   readonly services: Omit<Context, keyof BaseContext>
@@ -93,19 +93,19 @@ export class StaleIdentity extends Error {
   override readonly name = 'StaleIdentity'
 }
 
-interface Exchange<Context extends BaseContext> {
+interface Exchange<Context extends BaseContext<AnyCaller>> {
   readonly operation: Operation<Context>
   readonly request: Request
   readonly parts: PipelineParts<Context>
   readonly now: number
-  caller: Caller
-  identity: Identity
+  caller: Context['caller']
+  identity: Identity<Context['caller']>
   input: Input<never, never, never>
   rate: RateState
   response: Response
 }
 
-type Step = <Context extends BaseContext>(exchange: Exchange<Context>) => void | Promise<void>
+type Step = <Context extends BaseContext<AnyCaller>>(exchange: Exchange<Context>) => void | Promise<void>
 
 const steps: readonly (readonly [name: string, step: Step])[] = [
   ['authenticate', authenticate],
@@ -118,9 +118,12 @@ const steps: readonly (readonly [name: string, step: Step])[] = [
   ['execute', execute],
 ]
 
-export type Invoke<Context extends BaseContext> = (operation: Operation<Context>, request: Request) => Promise<Response>
+export type Invoke<Context extends BaseContext<AnyCaller>> = (
+  operation: Operation<Context>,
+  request: Request,
+) => Promise<Response>
 
-export function createPipeline<Context extends BaseContext>(parts: PipelineParts<Context>): Invoke<Context> {
+export function createPipeline<Context extends BaseContext<AnyCaller>>(parts: PipelineParts<Context>): Invoke<Context> {
   return async function invoke(operation, request) {
     const started = performance.now()
     const exchange = { operation, request, parts, now: parts.clock.now() } as Exchange<Context>
@@ -149,7 +152,10 @@ export function createPipeline<Context extends BaseContext>(parts: PipelineParts
   }
 }
 
-async function runSteps<Context extends BaseContext>(exchange: Exchange<Context>, stages: Stage[]): Promise<void> {
+async function runSteps<Context extends BaseContext<AnyCaller>>(
+  exchange: Exchange<Context>,
+  stages: Stage[],
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     stages.length = 0
     try {
@@ -187,10 +193,10 @@ export function failed(failure: Failure, correlationId: string, rate?: RateState
   }
 }
 
-function authenticate<C extends BaseContext>(exchange: Exchange<C>): void | Promise<void> {
+function authenticate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void | Promise<void> {
   const { request, parts } = exchange
   if (request.token === null) throw fail('credential_missing')
-  const adopt = (identity: Identity) => {
+  const adopt = (identity: Identity<C['caller']>) => {
     exchange.identity = identity
     exchange.caller = identity.caller
   }
@@ -198,22 +204,21 @@ function authenticate<C extends BaseContext>(exchange: Exchange<C>): void | Prom
   return identity instanceof Promise ? identity.then(adopt) : adopt(identity)
 }
 
-function allowKind<C extends BaseContext>({ caller, operation }: Exchange<C>): void {
+function allowKind<C extends BaseContext<AnyCaller>>({ caller, operation }: Exchange<C>): void {
   if (operation.credentials.includes(caller.credentialKind)) return
   throw fail(caller.credentialKind === 'draft' ? 'draft_credential_not_allowed' : 'credential_kind_not_allowed')
 }
 
-function matchApplication<C extends BaseContext>({ caller, request }: Exchange<C>): void {
+function matchApplication<C extends BaseContext<AnyCaller>>({ caller, request }: Exchange<C>): void {
   const named = request.params['saasAppId']
   if (named !== undefined && named.toLowerCase() !== caller.appId) throw fail('application_not_found')
 }
 
-function requireActivity<C extends BaseContext>({ identity }: Exchange<C>): void {
-  if (!identity.organizationActive) throw fail('organization_inactive')
-  if (!identity.userActive) throw fail('user_inactive')
+function requireActivity<C extends BaseContext<AnyCaller>>({ identity }: Exchange<C>): void {
+  if (identity.refusal !== null) throw fail(identity.refusal)
 }
 
-function requireScope<C extends BaseContext>({ caller, operation }: Exchange<C>): void {
+function requireScope<C extends BaseContext<AnyCaller>>({ caller, operation }: Exchange<C>): void {
   if (operation.scope === null || caller.scopes.has(operation.scope)) return
   throw fail('scope_missing', {
     message: `The credential lacks the scope ${operation.scope}.`,
@@ -221,7 +226,7 @@ function requireScope<C extends BaseContext>({ caller, operation }: Exchange<C>)
   })
 }
 
-function limitRate<C extends BaseContext>(exchange: Exchange<C>): void | Promise<void> {
+function limitRate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void | Promise<void> {
   const adopt = (rate: RateState) => {
     exchange.rate = rate
   }
@@ -231,7 +236,7 @@ function limitRate<C extends BaseContext>(exchange: Exchange<C>): void | Promise
 
 const emptyQuery = {}
 
-function validate<C extends BaseContext>(exchange: Exchange<C>): void {
+function validate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void {
   const { operation, request } = exchange
   assertValid(operation.params, request.params)
   const query = operation.query ? fromQueryString(operation.query, request.query) : request.query
@@ -264,7 +269,7 @@ function revisionOf(ifMatch: string | undefined): number | undefined {
   return Number(revision)
 }
 
-async function execute<C extends BaseContext>(exchange: Exchange<C>): Promise<void> {
+async function execute<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): Promise<void> {
   const { operation, request, parts, caller } = exchange
   const key = operation.transaction === 'write' ? checkedKey(request.idempotencyKey) : undefined
   exchange.response = await parts.transact(operation.transaction, caller, async (tx) => {
@@ -284,7 +289,7 @@ async function execute<C extends BaseContext>(exchange: Exchange<C>): Promise<vo
   }
 }
 
-type Context<C extends BaseContext> = C
+type Context<C extends BaseContext<AnyCaller>> = C
 
 function checkedKey(key: string | undefined): string | undefined {
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {
@@ -294,7 +299,7 @@ function checkedKey(key: string | undefined): string | undefined {
 }
 
 /** Two requests with one key are the same when operation, path, query, body and guard are. Hashed by the store. */
-function fingerprintOf<C extends BaseContext>({ operation, input }: Exchange<C>): string {
+function fingerprintOf<C extends BaseContext<AnyCaller>>({ operation, input }: Exchange<C>): string {
   return JSON.stringify([operation.id, input.params, input.query, input.body, input.ifMatch])
 }
 
@@ -307,7 +312,7 @@ function replayed(stored: StoredResponse, rate: RateState): Response {
   }
 }
 
-function serialise<C extends BaseContext>({ operation, parts, rate }: Exchange<C>, reply: Reply): Response {
+function serialise<C extends BaseContext<AnyCaller>>({ operation, parts, rate }: Exchange<C>, reply: Reply): Response {
   if (reply.body instanceof RawBody) {
     const headers = { ...rate.headers, ...reply.headers, 'content-type': reply.body.contentType }
     return { status: reply.status, headers, body: undefined, payload: reply.body.text }

@@ -1,14 +1,15 @@
+import type { AnyCaller } from './caller.ts'
 import { type ErrorCode, errorTable } from './errors.ts'
 import type { BaseContext, Operation } from './operation.ts'
 
 /** All operations of the service, by id and by route. Built once, from the explicit list in `operations.ts`. */
-export interface Registry<Context extends BaseContext = BaseContext> {
+export interface Registry<Context extends BaseContext<AnyCaller> = BaseContext> {
   readonly operations: readonly Operation<Context>[]
   get(id: string): Operation<Context> | undefined
 }
 
 /** Collects operations and refuses two with one id, or with one method and route. */
-export function createRegistry<Context extends BaseContext>(operations: readonly Operation<Context>[]) {
+export function createRegistry<Context extends BaseContext<AnyCaller>>(operations: readonly Operation<Context>[]) {
   const byId = new Map<string, Operation<Context>>()
   const routes = new Set<string>()
   for (const operation of operations) {

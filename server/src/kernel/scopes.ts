@@ -32,5 +32,27 @@ export const scopes = {
   'pages.publish': 'Publish and roll back pages.',
 } as const
 
-export type Scope = keyof typeof scopes
-export const allScopes = Object.keys(scopes) as Scope[]
+export type ApplicationScope = keyof typeof scopes
+export const allScopes = Object.keys(scopes) as ApplicationScope[]
+
+/** What the members of a builder account may do; their roles grant these (features/platform). */
+export const platformScopes = {
+  'account.read': 'Read the account and its team.',
+  'account.manage': 'Change the account and its team.',
+  'applications.read': 'Read applications, models and releases.',
+  'applications.manage': 'Create, change and archive applications.',
+  'models.edit': 'Edit and validate the draft of a model.',
+  'models.publish': 'Publish and roll back releases.',
+  'organizations.read': 'Read customer organizations, users and invitations.',
+  'organizations.manage': 'Provision and change customer organizations, users and invitations.',
+  'credentials.read': 'List credentials.',
+  'credentials.manage': 'Issue, rotate and revoke credentials.',
+  'billing.read': 'Read plans, usage and entitlements.',
+  'audit.read': 'Read the audit log.',
+} as const
+
+export type PlatformScope = keyof typeof platformScopes
+export const allPlatformScopes = Object.keys(platformScopes) as PlatformScope[]
+
+export type Scope = ApplicationScope | PlatformScope
+export const scopeDescriptions: Readonly<Record<Scope, string>> = { ...scopes, ...platformScopes }

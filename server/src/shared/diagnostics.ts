@@ -1,5 +1,5 @@
 import sql from 'sql-template-tag'
-import type { Caller } from '../kernel/caller.ts'
+import type { AnyCaller, Caller } from '../kernel/caller.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { errorTable, Failure } from '../kernel/errors.ts'
 import type { Outcome, Stage } from '../kernel/pipeline.ts'
@@ -114,7 +114,8 @@ export function createDiagnostics(parts: {
     record(outcome) {
       metrics?.observe(outcome)
       logOutcome(log, outcome)
-      if (closed || !outcome.caller || !(mustKeep(outcome) || sampler.takes())) return
+      // What builders do is in the audit log; what this keeps is looked up by organisations.
+      if (closed || !outcome.caller?.appId || !(mustKeep(outcome) || sampler.takes())) return
       queue.add(rowOf(outcome, outcome.caller), outcome.failure !== undefined)
       schedule()
     },
@@ -167,10 +168,10 @@ function createReadSampler(clock: Clock) {
   }
 }
 
-function rowOf(outcome: Outcome, caller: Caller): QueuedRequest {
+function rowOf(outcome: Outcome, caller: AnyCaller): QueuedRequest {
   const { correlationId, operation, status, startedAtMs, durationMs, stages, failure } = outcome
   return {
-    organizationId: caller.organizationId,
+    organizationId: caller.tenantId,
     correlationId,
     occurredAt: new Date(startedAtMs).toISOString(),
     operationId: operation.id,

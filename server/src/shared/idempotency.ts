@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import sql from 'sql-template-tag'
-import { actorOf, type Caller } from '../kernel/caller.ts'
+import type { AnyCaller } from '../kernel/caller.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { fail } from '../kernel/errors.ts'
 import type { Idempotency, StoredResponse } from '../kernel/pipeline.ts'
@@ -27,7 +27,7 @@ export function createIdempotency({ clock }: { readonly clock: Clock }): Idempot
       const [[lock], [kept]] = await Promise.all([
         tx.rows<{ held: boolean }>(sql`SELECT pg_try_advisory_xact_lock(${lockOf(caller, key)}) AS held`),
         tx.rows<KeptRow>(sql`SELECT request_hash, status, headers, payload FROM portico.idempotency_key
-          WHERE organization_id = ${caller.organizationId} AND principal = ${actorOf(caller).id} AND key = ${key}
+          WHERE organization_id = ${caller.tenantId} AND principal = ${caller.actor.id} AND key = ${key}
             AND created_at > ${since}
           ORDER BY created_at DESC LIMIT 1`),
       ])
@@ -42,7 +42,7 @@ export function createIdempotency({ clock }: { readonly clock: Clock }): Idempot
       const { ratelimit: _, 'ratelimit-policy': __, ...headers } = response.headers
       await tx.rows(sql`INSERT INTO portico.idempotency_key
           (organization_id, principal, key, created_at, request_hash, status, headers, payload)
-        VALUES (${caller.organizationId}, ${actorOf(caller).id}, ${key}, ${new Date(clock.now()).toISOString()},
+        VALUES (${caller.tenantId}, ${caller.actor.id}, ${key}, ${new Date(clock.now()).toISOString()},
           ${hashOf(fingerprint)}, ${response.status}, ${JSON.stringify(headers)}, ${response.payload})`)
     },
   }
@@ -56,9 +56,7 @@ function hashOf(fingerprint: string): Buffer {
  * 64 bits of SHA-256: two keys that meet by chance only make one of them wait, and nobody can make a key that meets
  * another tenant's. No part holds a blank, so the parts cannot run into each other.
  */
-function lockOf(caller: Caller, key: string): string {
-  const digest = createHash('sha256')
-    .update(`idempotency ${caller.organizationId} ${actorOf(caller).id} ${key}`)
-    .digest()
+function lockOf(caller: AnyCaller, key: string): string {
+  const digest = createHash('sha256').update(`idempotency ${caller.tenantId} ${caller.actor.id} ${key}`).digest()
   return digest.readBigInt64BE().toString()
 }

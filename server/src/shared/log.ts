@@ -61,8 +61,7 @@ function fieldsOf({ correlationId, operation, caller, code, durationMs, failure 
     operationId: operation.id,
     ...(code !== undefined && { code }),
     durationMs: Math.round(durationMs * 10) / 10,
-    ...(caller && { organizationId: caller.organizationId, keyId: caller.keyId }),
-    ...(caller?.user && { userId: caller.user.userId }),
+    ...(caller && { tenantId: caller.tenantId, keyId: caller.keyId, actorId: caller.actor.id }),
     // Which fields were wrong, never what was in them.
     ...(failure?.details && { fields: failure.details.map((detail) => `${detail.field}: ${detail.code}`) }),
   }

@@ -6,7 +6,7 @@ import { createMetrics } from './metrics.ts'
 const outcome = (id: string, status: number, durationMs: number, code?: Outcome['code']): Outcome => ({
   correlationId: 'canary-correlation',
   operation: { id, rateClass: 'search' } as Operation<never>,
-  caller: { keyId: 'canary-key', organizationId: 'canary-organization' } as Outcome['caller'],
+  caller: { keyId: 'canary-key', tenantId: 'canary-organization' } as Outcome['caller'],
   status,
   code,
   startedAtMs: 0,

@@ -7,8 +7,8 @@ beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 8, 14) }))
 afterEach(() => void vi.useRealTimers())
 
 const user = { userId: 'u1', displayName: '', email: '', userTypeKey: '', isOwner: false }
-const credential = (keyId: string) => ({ keyId, user: null }) as Caller
-const token = (keyId: string) => ({ keyId, user }) as Caller
+const credential = (keyId: string) => ({ keyId, actor: { kind: 'credential', id: keyId } }) as Caller
+const token = (keyId: string) => ({ keyId, actor: { kind: 'user', id: user.userId } }) as Caller
 
 /** 0.001 of the budgets: read 6, search 3, write 3, batch 1. */
 const small = () => createRateLimits({ scale: 0.001 })

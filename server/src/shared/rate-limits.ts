@@ -1,5 +1,5 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { actorOf, type Caller } from '../kernel/caller.ts'
+import type { AnyCaller } from '../kernel/caller.ts'
 import { fail } from '../kernel/errors.ts'
 import type { RateClass } from '../kernel/operation.ts'
 import type { RateState } from '../kernel/pipeline.ts'
@@ -16,7 +16,7 @@ export const rateBudgets: Readonly<Record<RateClass, number>> = {
 
 export interface RateLimits {
   /** Takes one request from the budget. Throws `rate_limited` when nothing is left of it. */
-  consume(caller: Caller, rateClass: RateClass): RateState | Promise<RateState>
+  consume(caller: AnyCaller, rateClass: RateClass): RateState | Promise<RateState>
 }
 
 const unlimited: RateState = { headers: {} }
@@ -43,7 +43,7 @@ export function createRateLimits({ scale }: { readonly scale: number }): RateLim
     async consume(caller, rateClass) {
       const { limiter, policy } = limiters.get(rateClass)!
       try {
-        const left = await limiter.consume(actorOf(caller).id)
+        const left = await limiter.consume(caller.actor.id)
         return { headers: headersOf(rateClass, policy, left) }
       } catch (refusal) {
         if (!(refusal instanceof RateLimiterRes)) throw refusal

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto'
 import sql from 'sql-template-tag'
 import type { ApplicationCredentialKind, Caller, CallerUser } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
@@ -66,7 +67,8 @@ export function createAuthenticator(parts: {
   readonly clock: Clock
   readonly pepper: Uint8Array
 }): Authenticator {
-  const { database, clock, pepper } = parts
+  const { database, clock } = parts
+  const pepper = createSecretKey(parts.pepper)
   const remembered = new Map<string, Remembered>()
 
   function verify({ row, identity }: Remembered, token: Token): Identity {
@@ -142,6 +144,8 @@ function identityOf(row: CredentialRow): Identity {
     expiresAt: row.expires_at,
     appId: row.app_id,
     organizationId: row.organization_id,
+    tenantId: row.organization_id,
+    actor: user ? { kind: 'user', id: user.userId } : { kind: 'credential', id: row.key_id },
     organizationName: row.organization_name,
     organizationSlug: row.organization_slug,
     user,
@@ -152,9 +156,6 @@ function identityOf(row: CredentialRow): Identity {
     unrestricted: user ? user.isOwner : row.kind === 'live' && !row.has_envelope,
     epochs: { organization: String(row.organization_epoch), application: String(row.application_epoch) },
   }
-  return {
-    caller,
-    organizationActive: row.organization_status === 'active',
-    userActive: row.user_status !== 'inactive',
-  }
+  if (row.organization_status !== 'active') return { caller, refusal: 'organization_inactive' }
+  return { caller, refusal: row.user_status === 'inactive' ? 'user_inactive' : null }
 }

@@ -1,4 +1,4 @@
-import { createHmac, randomInt, timingSafeEqual } from 'node:crypto'
+import { createHmac, type KeyObject, randomInt, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { type CredentialKind, credentialKinds } from '../../kernel/caller.ts'
 
@@ -32,8 +32,11 @@ export function makeToken(kind: CredentialKind): Token & { readonly text: string
   return { kind, keyId, secret, text: `${body}${checksumOf(body)}` }
 }
 
-/** What the database keeps of a secret. The pepper is not in the database, so a stolen table opens nothing. */
-export function hashSecret(pepper: Uint8Array, secret: string): Buffer {
+/**
+ * What the database keeps of a secret. The pepper is not in the database, so a stolen table opens nothing. As a key object
+ * it takes 2 µs, as bytes, which are made into one each time, 12 µs.
+ */
+export function hashSecret(pepper: KeyObject | Uint8Array, secret: string): Buffer {
   return createHmac('sha256', pepper).update(secret).digest()
 }
 

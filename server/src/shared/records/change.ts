@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
-import { actorOf, type Caller } from '../../kernel/caller.ts'
+import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
 import type { ObjectDefinition } from '../catalogue/catalogue.ts'
@@ -60,6 +60,8 @@ function differencesOf(before: RecordRow, change: Change): Differences {
 
 /** A value read from a client in the form that the database returns it in. */
 function wireValue(field: Field, value: unknown): unknown {
+  // JSON has no -0 to return.
+  if (field.dataType === 'json') return JSON.parse(JSON.stringify(value)) as unknown
   if (field.dataType !== 'integer' || value === null) return value
   const number = Number(value)
   return Number.isSafeInteger(number) ? number : value
@@ -79,7 +81,7 @@ function statement(
   changed: readonly (readonly [Field, unknown])[],
   differences: Differences,
 ): Sql {
-  const actor = actorOf(caller)
+  const { actor } = caller
   const organization = sql`${caller.organizationId}::uuid`
   const recordId = sql`${before.record_id}::uuid`
   const archived = change.operation === 'archived' ? raw('now()::timestamptz(3)') : raw('NULL')

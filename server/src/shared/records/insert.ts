@@ -1,5 +1,5 @@
 import sql, { join, raw, type Sql } from 'sql-template-tag'
-import { actorOf, type Caller } from '../../kernel/caller.ts'
+import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
 import type { ObjectDefinition } from '../catalogue/catalogue.ts'
@@ -118,7 +118,7 @@ function partsOf(object: ObjectDefinition): InsertionParts {
 
 function insertion(object: ObjectDefinition, caller: Caller, rows: string): Sql {
   const { inputColumns, numberings, targetColumns, sources, returning } = partsOf(object)
-  const actor = actorOf(caller)
+  const { actor } = caller
   const organization = sql`${caller.organizationId}::uuid`
   const now = raw('now()::timestamptz(3)')
   return sql`

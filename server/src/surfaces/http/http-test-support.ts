@@ -113,6 +113,8 @@ const caller: Caller = {
   expiresAt: null,
   appId,
   organizationId: '0199a1b2-0000-7000-8000-00000000000c',
+  tenantId: '0199a1b2-0000-7000-8000-00000000000c',
+  actor: { kind: 'credential', id: 'test' },
   organizationName: 'Northwind',
   organizationSlug: 'northwind',
   user: null,
@@ -133,7 +135,7 @@ export async function startSurface(baseUrl = 'http://127.0.0.1:8080') {
     clock: systemClock,
     authenticate(sent) {
       if (sent !== token) throw fail('credential_invalid')
-      return { caller, organizationActive: true, userActive: true }
+      return { caller, refusal: null }
     },
     forget: () => undefined,
     consume: () => ({ headers: { ratelimit: '"read";r=99;t=1' } }),

@@ -1,5 +1,5 @@
 import type { Operation } from '../../kernel/operation.ts'
-import { scopes } from '../../kernel/scopes.ts'
+import { scopeDescriptions } from '../../kernel/scopes.ts'
 import { exampleOf } from './examples.ts'
 import type { Json } from './json-schema.ts'
 import type { Projection } from './projection.ts'
@@ -24,7 +24,7 @@ export function projectOperation(operation: Operation<never>, projection: Projec
 
 function descriptionOf({ description, scope }: Operation<never>): string {
   const needs = scope
-    ? `Needs the scope \`${scope}\`: ${lowerFirst(scopes[scope])}`
+    ? `Needs the scope \`${scope}\`: ${lowerFirst(scopeDescriptions[scope])}`
     : 'Needs a valid credential, and no scope.'
   return `${description}\n\n${needs}`
 }

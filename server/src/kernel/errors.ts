@@ -169,12 +169,19 @@ export interface ErrorBody {
   readonly details?: readonly ErrorDetail[]
 }
 
+/** Clients name fields too, and a name can be as long as a body. */
+const fieldNameMax = 200
+
+function shortened(detail: ErrorDetail): ErrorDetail {
+  return detail.field.length <= fieldNameMax ? detail : { ...detail, field: `${detail.field.slice(0, fieldNameMax)}…` }
+}
+
 /** The wire form of specification 2.2; `details` only where there is something to correct. */
 export function errorBody(failure: Failure, correlationId: string): ErrorBody {
   return {
     error: failure.message,
     code: failure.code,
     correlationId,
-    ...(failure.details && { details: failure.details }),
+    ...(failure.details && { details: failure.details.map(shortened) }),
   }
 }

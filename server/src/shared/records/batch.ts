@@ -71,6 +71,11 @@ export async function runBatch(
   }
 
   for (const [index, item] of items.entries()) {
+    const misfit = misfits[item.operation].find((name) => Object.hasOwn(item, name))
+    if (misfit) {
+      refuse(index, fail('unknown_field', { field: misfit, message: `To ${item.operation} takes no such field.` }))
+      continue
+    }
     if (!isCreation(item, existing)) {
       await writeGroup()
       await singly(index)
@@ -86,6 +91,14 @@ export async function runBatch(
   results.sort((a, b) => a.index - b.index)
   if (atomic) refuseUnlessAllSucceeded(results)
   return results
+}
+
+/** What the operation alone does not take, an item of it does not take either: dropping it in silence would be worse. */
+const misfits: Readonly<Record<BatchItem['operation'], readonly (keyof BatchItem)[]>> = {
+  create: ['recordId', 'expectedRevision'],
+  update: [],
+  archive: ['fields', 'ownerUserId', 'dataRoleId', 'locationId', 'participants'],
+  upsert: ['recordId'],
 }
 
 /** Upserts of keys that nobody has yet are creations. */
@@ -123,8 +136,6 @@ async function runItem(scope: RecordScope, item: BatchItem): Promise<{ status: n
 }
 
 function creationOf(item: BatchItem): CreateBody {
-  if (item.recordId !== undefined)
-    throw fail('unknown_field', { field: 'recordId', message: 'The service makes the id.' })
   return { ...item, fields: item.fields ?? {} }
 }
 

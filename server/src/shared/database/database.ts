@@ -128,21 +128,23 @@ async function bracket<T>(
   corkUntilNextTick(client)
   let broken: Error | undefined
   try {
-    const begun = client.query(begin)
+    const begun = send(client, begin)
     const bound = run(client, bind)
     const [result] = await Promise.all([settle(work(transactionOn(client))), settle(begun), settle(bound)])
     check(await bound)
     if (result.error !== undefined) throw result.error
     if (begin === 'BEGIN READ ONLY') {
-      // Nothing to lose: the answer need not wait. Whoever gets the connection next queues behind this COMMIT.
-      client.query('COMMIT').catch(() => {})
+      // Nothing to lose: the answer need not wait. Whoever gets the connection next queues behind this COMMIT, and under
+      // load in the same write.
+      corkUntilNextTick(client)
+      client.query('COMMIT', ignore)
       return result.value as T
     }
     await commit(client)
     return result.value as T
   } catch (error) {
     if (isLostConnection(error)) broken = error as Error
-    else client.query('ROLLBACK').catch(() => {})
+    else client.query('ROLLBACK', ignore)
     throw error
   } finally {
     client.release(broken)
@@ -168,7 +170,7 @@ const isUncertain = (error: unknown) => uncertain.has(error as object)
 async function commit(client: pg.PoolClient): Promise<void> {
   let command: string
   try {
-    command = (await client.query('COMMIT')).command
+    command = (await send(client, 'COMMIT')).command
   } catch (error) {
     uncertain.add(error as object)
     throw error
@@ -183,15 +185,15 @@ function transactionOn(client: pg.PoolClient): Tx {
     rows: (statement) => run(client, statement),
     async savepoint(fn) {
       const name = `s${++depth}`
-      client.query(`SAVEPOINT ${name}`).catch(() => {})
+      client.query(`SAVEPOINT ${name}`, ignore)
       try {
         const value = await fn()
-        await client.query(`RELEASE SAVEPOINT ${name}`)
+        await send(client, `RELEASE SAVEPOINT ${name}`)
         return value
       } catch (error) {
         // Catalogued failures and broken constraints leave the connection usable; a lost connection does not.
         if (!(error instanceof Failure) && isLostConnection(error)) throw error
-        await client.query(`ROLLBACK TO SAVEPOINT ${name}`)
+        await send(client, `ROLLBACK TO SAVEPOINT ${name}`)
         throw error
       } finally {
         depth--
@@ -200,10 +202,24 @@ function transactionOn(client: pg.PoolClient): Tx {
   }
 }
 
+/**
+ * Sends a query, by the callback of `pg` and not by its promise: the handler that this one carries keeps the rows of a
+ * request alive for the requests after it, until the garbage collector has moved them to the old generation. On pages of
+ * 50 rows that was 7 of every 45 MB, 15 ms for each collection instead of 0.3, and a third of the processor.
+ */
+function send(client: pg.PoolClient, query: string | pg.QueryConfig): Promise<pg.QueryResult> {
+  return new Promise((resolve, reject) => {
+    client.query(query as pg.QueryConfig, (error, result) => (error ? reject(error) : resolve(result)))
+  })
+}
+
+/** For what nobody waits for: when it fails, so does the connection's next statement. */
+const ignore = () => {}
+
 async function run<Row>(client: pg.PoolClient, statement: Statement): Promise<Row[]> {
   const { text, values } = statement
   try {
-    const result = await client.query({ name: nameOf(text), text, values: values as unknown[] })
+    const result = await send(client, { name: nameOf(text), text, values: values as unknown[] })
     return result.rows as Row[]
   } catch (error) {
     // Other connections hold the same stale plan under this name: the next attempts go without, then under a new one.

@@ -1,6 +1,6 @@
 import { type ErrorBody, type ErrorDetail, errorBody, Failure, fail } from '../../kernel/errors.ts'
 import type { NewRecord } from './insert.ts'
-import { findByExternalKeys } from './read-store.ts'
+import { findByExternalKeys, lockRecords } from './read-store.ts'
 import type { RecordRow } from './record.ts'
 import type { RecordScope } from './scope.ts'
 import {
@@ -49,7 +49,8 @@ export async function runBatch(
     }
   }
 
-  const existing = await existingKeys(scope, items)
+  // Two statements, one write: what is locked first is what the second one reads.
+  const [, existing] = await Promise.all([lockNamed(scope, items), existingKeys(scope, items)])
   let group: { index: number; record: NewRecord }[] = []
   const writeGroup = async () => {
     const writing = group
@@ -102,13 +103,18 @@ const misfits: Readonly<Record<BatchItem['operation'], readonly (keyof BatchItem
 }
 
 /** Upserts of keys that nobody has yet are creations. */
-function isCreation(item: BatchItem, existing: Set<string>): boolean {
-  if (item.operation === 'create') return true
-  if (item.operation !== 'upsert' || !item.externalKey || item.expectedRevision !== undefined) return false
-  if (existing.has(item.externalKey)) return false
-  // The same key twice in one batch: the second one updates what the first created.
-  existing.add(item.externalKey)
-  return true
+function isCreation({ operation, externalKey, expectedRevision }: BatchItem, existing: Set<string>): boolean {
+  const isNew = operation === 'upsert' && externalKey && expectedRevision === undefined && !existing.has(externalKey)
+  // What one item gives a key, a later one finds by it.
+  if (externalKey) existing.add(externalKey)
+  return operation === 'create' || Boolean(isNew)
+}
+
+async function lockNamed({ tx, caller, access }: RecordScope, items: readonly BatchItem[]): Promise<void> {
+  const named = items.filter((item) => item.operation !== 'create')
+  const recordIds = named.flatMap((item) => item.recordId ?? [])
+  const keys = named.flatMap((item) => (item.recordId === undefined && item.externalKey ? [item.externalKey] : []))
+  if (recordIds.length + keys.length > 0) await lockRecords(tx, caller, access, recordIds, keys)
 }
 
 async function existingKeys({ tx, caller, access }: RecordScope, items: readonly BatchItem[]): Promise<Set<string>> {

@@ -62,6 +62,27 @@ export async function countSelected(tx: Tx, caller: Caller, selection: Selection
   }
 }
 
+/** Not FOR UPDATE: no change touches the key, so what refers to the record need not wait for it. */
+const locking = raw(' FOR NO KEY UPDATE OF t')
+
+/**
+ * Locks those of the named records that the caller sees, in one order for everybody: two batches that change the same
+ * records in opposite orders would otherwise wait for each other until the database ends one of them, after a second.
+ */
+export async function lockRecords(
+  tx: Tx,
+  caller: Caller,
+  access: ObjectAccess,
+  recordIds: readonly string[],
+  externalKeys: readonly string[],
+): Promise<void> {
+  await tx.rows(sql`
+    SELECT FROM ${raw(access.object.table)} t
+    WHERE ${visible(caller, 't')}
+      AND (t.record_id = ANY (${recordIds as string[]}) OR (t.external_key = ANY (${externalKeys as string[]}) AND t.archived_at IS NULL))
+    ORDER BY t.record_id${locking}`)
+}
+
 /** One record, archived or not, when the caller sees it. */
 export async function findRecord(
   tx: Tx,
@@ -73,7 +94,7 @@ export async function findRecord(
 ): Promise<RecordRow | undefined> {
   const [row] = await tx.rows<RecordRow>(sql`
     SELECT ${raw(columnsOf(fields, 't'))} FROM ${raw(access.object.table)} t
-    WHERE ${visible(caller, 't')} AND t.record_id = ${recordId}${lock ? sql` FOR UPDATE OF t` : empty}`)
+    WHERE ${visible(caller, 't')} AND t.record_id = ${recordId}${lock ? locking : empty}`)
   return row
 }
 

@@ -171,10 +171,32 @@ async function runSteps<Context extends BaseContext<AnyCaller>>(
       }
       return
     } catch (error) {
+      const stale = error instanceof StaleIdentity || (attempt === 1 && (await isOutdated(exchange, error, stages)))
       // Rights can change again while they are read again, but not forever.
-      if (!(error instanceof StaleIdentity) || attempt === 5) throw error
+      if (!stale || attempt === 5) throw error
       exchange.parts.forget(exchange.caller)
     }
+  }
+}
+
+/**
+ * Does a refusal before the first transaction rest on a caller that has changed since? Without asking, who was just given
+ * a scope, or just lost its credential, would be answered from memory. Asking costs an empty transaction; a used-up budget
+ * is not asked about, since that refusal is there to make a flood cheap.
+ */
+async function isOutdated<Context extends BaseContext<AnyCaller>>(
+  { caller, parts }: Exchange<Context>,
+  refusal: unknown,
+  stages: readonly Stage[],
+): Promise<boolean> {
+  if (!(refusal instanceof Failure) || refusal.code === 'rate_limited') return false
+  if (caller === undefined || stages.at(-1)?.name === 'execute') return false
+  try {
+    await parts.transact('read', caller, async () => undefined)
+    return false
+  } catch (error) {
+    // A database that cannot say leaves the refusal as it is: it was right a moment ago.
+    return error instanceof StaleIdentity
   }
 }
 

@@ -59,7 +59,7 @@ interface Remembered {
 
 /** Bounded: a flood of valid credentials costs look-ups, not memory. */
 const rememberedMax = 10_000
-/** The net under the epochs, for operations that fail before they reach the database. */
+/** The net under the epochs. */
 const rememberedMs = 30_000
 
 export function createAuthenticator(parts: {
@@ -115,7 +115,12 @@ export function createAuthenticator(parts: {
       if (token.kind === 'bld') return refuseBuilder(token)
       const entry = remembered.get(token.keyId)
       if (entry && clock.now() - entry.readAtMs < rememberedMs && entry.row.kind === token.kind) {
-        return verify(entry, token)
+        try {
+          return verify(entry, token)
+        } catch {
+          // Memory may admit, and the epochs correct it; it may not refuse: a new secret, or a credential that holds
+          // again, would be turned away for as long as the old state is remembered. What is looked up decides.
+        }
       }
       return look(token.keyId).then((found) => {
         if (found.row.kind !== token.kind) throw fail('credential_invalid')

@@ -184,7 +184,8 @@ export const SearchBody = Strict(
       }),
     ),
     cursor: Type.Optional(
-      Type.String({ maxLength: 40_000, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
+      // Three sort values of 2,000 characters each, written as \u0001 in JSON and then in base64, make 48,000.
+      Type.String({ maxLength: 50_000, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
     ),
     pageSize: Type.Optional(PageSize()),
     sort: Type.Optional(

@@ -84,7 +84,9 @@ function statement(
   const { actor } = caller
   const organization = sql`${caller.organizationId}::uuid`
   const recordId = sql`${before.record_id}::uuid`
-  const archived = change.operation === 'archived' ? raw('now()::timestamptz(3)') : raw('NULL')
+  // Not now(), which is when the transaction began: it may have waited for the record while another one changed it.
+  const now = sql`greatest(${before.updated_at}::timestamptz, statement_timestamp())::timestamptz(3)`
+  const archived = change.operation === 'archived' ? now : raw('NULL')
   const assignments = changed.map(([field, value]) => assignment(field, value))
   const envelope = sql`owner_user_id = ${change.placement.ownerUserId}::uuid, data_role_id = ${change.placement.dataRoleId}::uuid,
     location_id = ${change.placement.locationId}::uuid, external_key = ${change.externalKey}`
@@ -92,12 +94,12 @@ function statement(
     WITH history AS (
       INSERT INTO portico.record_history
         (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id, changes)
-      VALUES (${organization}, ${recordId}, ${before.revision + 1}, now()::timestamptz(3), ${change.operation},
+      VALUES (${organization}, ${recordId}, ${before.revision + 1}, ${now}, ${change.operation},
         ${actor.kind}, ${actor.id}, ${change.operation === 'updated' ? JSON.stringify(differences) : null}::jsonb))
     ${documentChange(caller, object, before, change, differences)}${participantChange(caller, before, change)}
     UPDATE ${raw(object.table)} AS t SET ${envelope}${assignments.length > 0 ? sql`, ${join(assignments)}` : empty},
       archived_at = ${archived}, revision = revision + 1,
-      updated_at = now()::timestamptz(3), updated_by_kind = ${actor.kind}, updated_by_id = ${actor.id}
+      updated_at = ${now}, updated_by_kind = ${actor.kind}, updated_by_id = ${actor.id}
     WHERE t.organization_id = ${organization} AND t.record_id = ${recordId}
     RETURNING ${raw(columnsOf(object.fields, 't'))}`
 }

@@ -16,7 +16,7 @@ export const dealsDocument: ModelDocument = {
         searchable: true,
         options: [
           { value: 'open', label: 'Still negotiating' },
-          { value: 'won', label: 'Gewonnen' },
+          { value: 'won', label: 'Closed well' },
           { value: 'lost', label: '100% lost_' },
         ],
       },
@@ -54,7 +54,7 @@ export const dealsPlan = {
       },
       credentials: { live: {} },
     },
-    b: { users: { owner: { owner: true } } },
+    b: { users: { owner: { owner: true }, clerk: { roles: ['clerk'] } } },
   },
 } as const
 

@@ -32,8 +32,11 @@ function searched(patterns: readonly string[] | undefined, access: ObjectAccess,
   if (patterns.length === 0) return sql` AND false`
   // Words in a field that the caller may not read must not make its record appear.
   const tags = access.readsEveryField ? null : access.readable.flatMap((field) => field.searchTag ?? [])
-  return sql` AND t.record_id IN (SELECT portico.search_records(
-    ${caller.organizationId}, ${access.object.objectId}, ${patterns as string[]}, ${tags}))`
+  // MATERIALIZED: otherwise, where it takes the other conditions to leave few rows, the planner calls the function for each
+  // row of the table (300 records: 60 ms instead of 4).
+  return sql` AND t.record_id IN (WITH found AS MATERIALIZED (SELECT portico.search_records(
+    ${caller.organizationId}, ${access.object.objectId}, ${patterns as string[]}, ${tags}) AS record_id)
+    SELECT record_id FROM found)`
 }
 
 export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Promise<Page> {

@@ -10,6 +10,7 @@ import { readModel } from '../src/shared/catalogue/catalogue.ts'
 import { openDatabase } from '../src/shared/database/database.ts'
 import { hashSecret, makeToken } from '../src/shared/identity/tokens.ts'
 import { applyModel } from '../src/shared/modelling/apply.ts'
+import { createAccount } from '../test/support/accounts.ts'
 
 /** The application that is measured: the model of the demo, one organisation to ask, another one in the same tables. */
 export interface Tenant {
@@ -37,10 +38,11 @@ const newId = () => uuidv7(Date.now())
 export async function makeTenant(connection: ConnectionSettings, pepper: Uint8Array): Promise<Tenant> {
   const database = openDatabase({ connection, poolSize: 2 })
   try {
+    const { accountId } = await createAccount(database)
     const appId = newId()
     const schemaName = `app_${randomBytes(6).toString('hex')}`
     await database.as('portico_owner', (tx) =>
-      insertApplication(tx, { appId, appKey: 'bench', name: 'Bench', schemaName }),
+      insertApplication(tx, { appId, accountId, appKey: 'bench', name: 'Bench', schemaName }),
     )
     await applyModel(database, appId, demoModel)
     const model = await database.as('portico_owner', (tx) => readModel(tx, appId, ''))

@@ -4,12 +4,7 @@ import { join } from 'node:path'
 import { hash } from '@node-rs/argon2'
 import { companies, deals, demoModel } from './demo-content.ts'
 import { insertCredential, type NewCredential } from './features/credentials/store.ts'
-import {
-  findApplications,
-  insertApplication,
-  insertBuilderAccount,
-  insertBuilderSession,
-} from './features/platform/store.ts'
+import { findApplications, insertAccount, insertApplication, insertBuilderSession } from './features/platform/store.ts'
 import { bumpOrganization, insertLocation, insertOrganization, insertUser } from './features/tenancy/store.ts'
 import { uuidv7 } from './kernel/ids.ts'
 import { allScopes } from './kernel/scopes.ts'
@@ -39,9 +34,9 @@ export async function createDemo({ service, pepper, dataDir, baseUrl }: DemoOpti
   const existing = await database.as('portico_owner', findApplications)
   if (existing.length > 0) return undefined
   const seed = { database, pepper, host: new URL(baseUrl) }
-  const builder = await makeBuilder(seed)
-  const crm = await makeApplication(seed, 'acme-crm', 'Acme CRM')
-  const desk = await makeApplication(seed, 'globex-desk', 'Globex Desk')
+  const { accountId, credentials: builder } = await makeBuilder(seed)
+  const crm = await makeApplication(seed, accountId, 'acme-crm', 'Acme CRM')
+  const desk = await makeApplication(seed, accountId, 'globex-desk', 'Globex Desk')
   const northwind = await makeOrganization(seed, crm, 'northwind', 'Northwind Traders')
   const contoso = await makeOrganization(seed, crm, 'contoso', 'Contoso')
   const initech = await makeOrganization(seed, desk, 'initech', 'Initech')
@@ -87,25 +82,24 @@ function newPassword(): string {
 
 async function makeBuilder({ database, pepper }: Seed) {
   const password = newPassword()
-  const account = { accountId: newId(), email: 'builder@portico.example', passwordHash: await hash(password) }
+  const accountId = newId()
+  const builderId = newId()
+  const email = 'builder@portico.example'
   const token = makeToken('bld')
+  const passwordHash = await hash(password)
   await database.as('portico_owner', async (tx) => {
-    await insertBuilderAccount(tx, account)
+    await insertAccount(tx, { accountId, name: 'Demo', builderId, email, displayName: 'Demo builder', passwordHash })
     const secretHash = hashSecret(pepper, token.secret)
-    await insertBuilderSession(tx, {
-      keyId: token.keyId,
-      accountId: account.accountId,
-      secretHash,
-      expiresAt: inDays(demoDays),
-    })
+    const expiresAt = inDays(demoDays)
+    await insertBuilderSession(tx, { keyId: token.keyId, accountId, builderId, secretHash, expiresAt })
   })
-  return { email: account.email, password, token: token.text }
+  return { accountId, credentials: { email, password, token: token.text } }
 }
 
-async function makeApplication({ database }: Seed, appKey: string, name: string): Promise<string> {
+async function makeApplication({ database }: Seed, accountId: string, appKey: string, name: string): Promise<string> {
   const appId = newId()
   const schemaName = `app_${randomBytes(6).toString('hex')}`
-  await database.as('portico_owner', (tx) => insertApplication(tx, { appId, appKey, name, schemaName }))
+  await database.as('portico_owner', (tx) => insertApplication(tx, { appId, accountId, appKey, name, schemaName }))
   await applyModel(database, appId, demoModel)
   return appId
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { createAccount } from '../test/support/accounts.ts'
 import { createTestDatabase } from '../test/support/database.ts'
 import { insertApplication } from './features/platform/store.ts'
 
@@ -105,7 +106,8 @@ describe('without a service', () => {
 describe('with DATABASE_URL', () => {
   it('applies to the server that it names', async () => {
     const test = await createTestDatabase()
-    const application = { appId: crypto.randomUUID(), appKey: 'elsewhere', name: 'Elsewhere' }
+    const { accountId } = await createAccount(test.database)
+    const application = { appId: crypto.randomUUID(), accountId, appKey: 'elsewhere', name: 'Elsewhere' }
     await test.database.as('portico_owner', (tx) =>
       insertApplication(tx, { ...application, schemaName: 'app_0123456789ab' }),
     )

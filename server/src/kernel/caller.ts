@@ -1,3 +1,5 @@
+import type { BuilderRole } from './scopes.ts'
+
 /**
  * Who is calling. A caller is made from a verified credential and from nothing else (specification 1): identifiers in
  * paths, bodies and headers select targets, they never widen or replace it. No caller means no access.
@@ -59,6 +61,24 @@ export interface Caller extends AnyCaller {
 export interface Epochs {
   readonly organization: string
   readonly application: string
+}
+
+/** A member of a builder account, signed in. Acts on what the account owns, never inside an organisation by itself. */
+export interface BuilderCaller extends AnyCaller {
+  readonly credentialKind: 'bld'
+  readonly accountId: string
+  readonly builderId: string
+  readonly email: string
+  readonly displayName: string
+  readonly role: BuilderRole
+  /** The state of the account that this caller was read at. */
+  readonly accountEpoch: string
+}
+
+/** Somebody who has not signed in. Knows nothing and owns nothing; budgets are kept by its address. */
+export interface Visitor extends AnyCaller {
+  readonly credentialKind: 'none'
+  readonly address: string
 }
 
 /** What a record says of who changed it. */

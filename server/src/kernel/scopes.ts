@@ -56,3 +56,24 @@ export const allPlatformScopes = Object.keys(platformScopes) as PlatformScope[]
 
 export type Scope = ApplicationScope | PlatformScope
 export const scopeDescriptions: Readonly<Record<Scope, string>> = { ...scopes, ...platformScopes }
+
+export const builderRoles = ['owner', 'admin', 'developer', 'billing'] as const
+export type BuilderRole = (typeof builderRoles)[number]
+
+/** What the roles of an account may do. */
+export const scopesOfRole: Readonly<Record<BuilderRole, readonly PlatformScope[]>> = {
+  owner: allPlatformScopes,
+  admin: allPlatformScopes,
+  developer: [
+    'account.read',
+    'applications.read',
+    'applications.manage',
+    'models.edit',
+    'models.publish',
+    'organizations.read',
+    'organizations.manage',
+    'credentials.read',
+    'credentials.manage',
+  ],
+  billing: ['account.read', 'applications.read', 'billing.read'],
+}

@@ -27,7 +27,7 @@ export function createIdempotency({ clock }: { readonly clock: Clock }): Idempot
       const [[lock], [kept]] = await Promise.all([
         tx.rows<{ held: boolean }>(sql`SELECT pg_try_advisory_xact_lock(${lockOf(caller, key)}) AS held`),
         tx.rows<KeptRow>(sql`SELECT request_hash, status, headers, payload FROM portico.idempotency_key
-          WHERE organization_id = ${caller.tenantId} AND principal = ${caller.actor.id} AND key = ${key}
+          WHERE tenant_id = ${caller.tenantId} AND principal = ${caller.actor.id} AND key = ${key}
             AND created_at > ${since}
           ORDER BY created_at DESC LIMIT 1`),
       ])
@@ -41,7 +41,7 @@ export function createIdempotency({ clock }: { readonly clock: Clock }): Idempot
       // What is left of a budget belongs to a moment, not to an answer.
       const { ratelimit: _, 'ratelimit-policy': __, ...headers } = response.headers
       await tx.rows(sql`INSERT INTO portico.idempotency_key
-          (organization_id, principal, key, created_at, request_hash, status, headers, payload)
+          (tenant_id, principal, key, created_at, request_hash, status, headers, payload)
         VALUES (${caller.tenantId}, ${caller.actor.id}, ${key}, ${new Date(clock.now()).toISOString()},
           ${hashOf(fingerprint)}, ${response.status}, ${JSON.stringify(headers)}, ${response.payload})`)
     },

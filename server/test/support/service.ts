@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { insertBuilderAccount, insertBuilderSession } from '../../src/features/platform/store.ts'
+import { insertBuilderSession } from '../../src/features/platform/store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
-import { uuidv7 } from '../../src/kernel/ids.ts'
 import { createService, type Service } from '../../src/service.ts'
 import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'
 import { createLog } from '../../src/shared/log.ts'
+import { createAccount } from './accounts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { type Answer, createHttpClient, type HttpClient } from './http-client.ts'
 import { createTenant, type OrganizationPlan, pepper, type Tenant } from './tenants.ts'
@@ -145,18 +145,15 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 }
 
 async function makeBuilder({ database }: TestDatabase): Promise<TestService['builderTokens']> {
-  const accountId = uuidv7(Date.now())
+  const { accountId, builderId } = await createAccount(database)
   const session = async (expiresAt: string) => {
     const token = makeToken('bld')
     const secretHash = hashSecret(pepper, token.secret)
     await database.as('portico_owner', (tx) =>
-      insertBuilderSession(tx, { keyId: token.keyId, accountId, secretHash, expiresAt }),
+      insertBuilderSession(tx, { keyId: token.keyId, accountId, builderId, secretHash, expiresAt }),
     )
     return token.text
   }
-  await database.as('portico_owner', (tx) =>
-    insertBuilderAccount(tx, { accountId, email: 'builder@portico.example', passwordHash: 'none' }),
-  )
   return {
     valid: await session(new Date(Date.now() + 3_600_000).toISOString()),
     expired: await session(new Date(0).toISOString()),

@@ -12,6 +12,7 @@ import { createAuthenticator } from '../../src/shared/identity/authenticate.ts'
 import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'
 import { applyModel } from '../../src/shared/modelling/apply.ts'
 import type { ModelDocument } from '../../src/shared/modelling/document.ts'
+import { createAccount } from './accounts.ts'
 
 /** What the secrets of all test credentials are hashed with. */
 export const pepper = Buffer.from('the pepper of the tests')
@@ -94,11 +95,12 @@ export interface TestOrganization<O extends OrganizationPlan = OrganizationPlan>
 const newId = () => uuidv7(Date.now())
 
 export async function createTenant<const P extends TenantPlan>(database: Database, plan: P): Promise<Tenant<P>> {
+  const { accountId } = await createAccount(database)
   const appId = newId()
   const appKey = plan.appKey ?? `app-${randomBytes(4).toString('hex')}`
   const schemaName = `app_${randomBytes(6).toString('hex')}`
   await database.as('portico_owner', (tx) =>
-    insertApplication(tx, { appId, appKey, name: `Application ${appKey}`, schemaName }),
+    insertApplication(tx, { appId, accountId, appKey, name: `Application ${appKey}`, schemaName }),
   )
   const bareRoles = (plan.dataRoles ?? []).map((key) => [key, { label: key, objects: {} }])
   const { objects = [], roles = {} } = plan.model ?? {}

@@ -5,7 +5,8 @@ import type { Clock } from '../../kernel/clock.ts'
 import { fail } from '../../kernel/errors.ts'
 import type { Identity } from '../../kernel/pipeline.ts'
 import type { Database } from '../database/database.ts'
-import { hashSecret, parseToken, sameHash, type Token } from './tokens.ts'
+import { type KeptSecret, prove } from './prove.ts'
+import { parseToken, type Token } from './tokens.ts'
 
 /**
  * Turns tokens into identities. What the database says of a credential is remembered, because it rarely changes; every
@@ -45,12 +46,6 @@ interface CredentialRow {
   readonly application_epoch: unknown
 }
 
-interface KeptSecret {
-  readonly secret_hash: Buffer
-  readonly expires_at: string | null
-  readonly revoked_at: string | null
-}
-
 interface Remembered {
   readonly row: CredentialRow
   readonly identity: Identity
@@ -72,19 +67,10 @@ export function createAuthenticator(parts: {
   const remembered = new Map<string, Remembered>()
 
   function verify({ row, identity }: Remembered, token: Token): Identity {
-    const previous = row.previous_expires_at !== null && Date.parse(row.previous_expires_at) > clock.now()
-    prove(token, row, previous ? row.previous_secret_hash : null)
+    prove(token, row, { pepper, now: clock.now() })
     // A refresh token is good for renewing an access token, and for nothing that runs through here.
     if (token.kind === 'drt') throw fail('credential_kind_not_allowed')
     return identity
-  }
-
-  /** Throws unless the token's secret is the one that was kept, and still holds. */
-  function prove(token: Token, kept: KeptSecret, previousHash: Buffer | null): void {
-    const hash = hashSecret(pepper, token.secret)
-    const proven = sameHash(hash, kept.secret_hash) || sameHash(hash, previousHash)
-    if (!proven || kept.revoked_at !== null) throw fail('credential_invalid')
-    if (kept.expires_at !== null && Date.parse(kept.expires_at) <= clock.now()) throw fail('credential_expired')
   }
 
   /** A builder session proves who somebody is, and that this is the wrong door. */
@@ -93,7 +79,7 @@ export function createAuthenticator(parts: {
       tx.rows<KeptSecret>(sql`SELECT * FROM portico.find_builder_session(${token.keyId})`),
     )
     if (!session) throw fail('credential_invalid')
-    prove(token, session, null)
+    prove(token, session, { pepper, now: clock.now() })
     throw fail('credential_kind_not_allowed')
   }
 

@@ -157,6 +157,9 @@ function indent(lines: readonly string[]): string {
   return lines.map((line) => `  ${line}`).join('\n')
 }
 
+// Whoever reads the output may have seen enough; the work goes on.
+process.stdout.on('error', () => {})
+
 main().catch((error: unknown) => {
   process.stderr.write(`${explain(error)}\n`)
   process.exitCode = 1

@@ -130,13 +130,19 @@ async function fill(organization: Organization, word: string, hidden: string | u
       },
       ...placement,
     })
-    for (const [objectKey, record] of [
-      ['deal', deal],
-      ['dossier', dossier],
+    // One change of everything, so that histories hold hidden values too.
+    for (const [objectKey, record, fields, hiddenChanges] of [
+      ['deal', deal, { name: `${word} deal ${n}!` }, { amount: '7700770' }],
+      [
+        'dossier',
+        dossier,
+        { title: `${word} dossier ${n}!` },
+        { hiddenName: `${hidden} name!`, hiddenWords: `${hidden} more words`, hiddenSum: '8800880', hiddenLink: null },
+      ],
     ] as const) {
-      const name = objectKey === 'deal' ? 'name' : 'title'
-      const body = { fields: { [name]: `${word} ${objectKey} ${n}!` } }
-      await ask(token, 'PATCH', `/objects/${objectKey}/records/${record.recordId}`, { body })
+      const body = { fields: { ...fields, ...(hidden && hiddenChanges) } }
+      const changed = await ask(token, 'PATCH', `/objects/${objectKey}/records/${record.recordId}`, { body })
+      expect(changed.json['revision']).toBe(2)
     }
     if (n === 3) await ask(token, 'DELETE', `/objects/deal/records/${deal.recordId}`)
   }

@@ -238,6 +238,7 @@ async function makeRecords(
       const response = await invoke(registry.get('developerRecordsBatch')!, {
         correlationId: newId(),
         token: organization.credentials.live,
+        address: '',
         params: { saasAppId: appId, objectKey },
         query: {},
         readBody: () => ({ atomic: true, items: items.slice(start, start + 200) }),

@@ -16,6 +16,7 @@ import { startMaintenance } from './shared/maintenance.ts'
 import { createMetrics } from './shared/metrics.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
 import { fieldsSchemas } from './shared/records/json-schema.ts'
+import { family } from './surfaces/http/family.ts'
 import { createHttpSurface, type HttpSurface } from './surfaces/http/server.ts'
 import { type Contract, projectContract } from './surfaces/openapi/contract.ts'
 
@@ -85,8 +86,7 @@ export function createService(options: ServiceOptions): Service {
     }
   }
   const http = createHttpSurface({
-    registry,
-    invoke,
+    families: [family('api', registry.operations, invoke)],
     clock,
     baseUrl,
     log,

@@ -13,6 +13,8 @@ export interface Request {
   readonly correlationId: string
   /** The bearer token, or null where none was sent. */
   readonly token: string | null
+  /** Where the request came from; budgets of those who have not signed in are kept by it. */
+  readonly address: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   /** Parses the body when its turn comes: a caller without a valid credential learns nothing about its body. */

@@ -97,6 +97,7 @@ export async function startRecordService(
     const { status, headers, payload } = await service.invoke(operation, {
       correlationId,
       token: credential.token,
+      address: '127.0.0.1',
       params: sent.params,
       query: sent.query ?? {},
       readBody: () => (json === undefined ? undefined : JSON.parse(json)),

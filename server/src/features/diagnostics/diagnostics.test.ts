@@ -62,6 +62,7 @@ async function ask(credential: TestCredential, wanted: string): Promise<Response
   const response = await invoke(getCorrelation!, {
     correlationId,
     token: credential.token,
+    address: '127.0.0.1',
     params: { saasAppId: appId, correlationId: wanted },
     query: {},
     readBody: () => undefined,

@@ -6,6 +6,7 @@ import { type Arrival, parseBody } from './body.ts'
 export class ApiRequest implements Request {
   readonly correlationId: string
   readonly token: string | null
+  readonly address: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly idempotencyKey: string | undefined
@@ -22,6 +23,7 @@ export class ApiRequest implements Request {
   ) {
     this.correlationId = correlationId
     this.token = bearerToken(raw.headers.authorization)
+    this.address = raw.socket.remoteAddress ?? ''
     this.params = params
     this.query = query
     this.idempotencyKey = raw.headers['idempotency-key'] as string | undefined

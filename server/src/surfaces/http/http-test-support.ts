@@ -10,6 +10,7 @@ import { type BaseContext, operationFor } from '../../kernel/operation.ts'
 import { createPipeline, type Outcome } from '../../kernel/pipeline.ts'
 import { createRegistry } from '../../kernel/registry.ts'
 import { AppParams, Strict, Uuid } from '../../kernel/schemas.ts'
+import { family } from './family.ts'
 import { createHttpSurface } from './server.ts'
 
 /** A surface over a handful of operations, and clients that can also misbehave. For the tests of this folder. */
@@ -146,8 +147,7 @@ export async function startSurface(baseUrl = 'http://127.0.0.1:8080') {
     checkResponses: false,
   })
   const surface = createHttpSurface({
-    registry,
-    invoke,
+    families: [family('api', registry.operations, invoke)],
     clock: systemClock,
     baseUrl,
     log: { error: (fields) => errors.push(fields) },

@@ -1,29 +1,34 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Failure, fail } from '../../kernel/errors.ts'
 import { isUuid } from '../../kernel/ids.ts'
-import { type BaseContext, bodyBytesDefault, type Operation } from '../../kernel/operation.ts'
-import { failed, type Invoke, type Response } from '../../kernel/pipeline.ts'
+import { bodyBytesDefault, type Operation } from '../../kernel/operation.ts'
+import { failed, type Response } from '../../kernel/pipeline.ts'
 import { ApiRequest } from './api-request.ts'
 import { receiveBody } from './body.ts'
+import type { Family } from './family.ts'
 import type { createHostCheck, HostKind } from './hosts.ts'
 import { type SendState, send } from './send.ts'
 
 const noBody = Buffer.alloc(0)
 
 /** Carries one operation over HTTP. Everything that decides anything about the request happens in the pipeline. */
-export function createOperationHandler<Context extends BaseContext>(
-  operation: Operation<Context>,
-  { invoke, baseUrl }: { readonly invoke: Invoke<Context>; readonly baseUrl: string },
-  hostKind: ReturnType<typeof createHostCheck>,
-  state: SendState,
+export function createOperationHandler(
+  operation: Operation<never>,
+  family: Family,
+  surface: {
+    readonly baseUrl: string
+    readonly hostKind: ReturnType<typeof createHostCheck>
+    readonly state: SendState
+  },
 ) {
+  const { baseUrl, hostKind, state } = surface
   const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
   const takesBody = operation.body !== undefined
 
   return async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { raw, id } = request
     const params = request.params as Readonly<Record<string, string>>
-    const refusal = misdirected(hostKind(raw), params)
+    const refusal = misdirected(hostKind(raw), family.host, params)
     if (refusal) {
       send(raw, reply.raw, state, id, failed(refusal, id))
       return
@@ -35,15 +40,19 @@ export function createOperationHandler<Context extends BaseContext>(
       return
     }
     const query = request.query as Readonly<Record<string, unknown>>
-    const response = await invoke(operation, new ApiRequest(id, raw, params, query, body))
+    const response = await family.invoke(operation, new ApiRequest(id, raw, params, query, body))
     send(raw, reply.raw, state, id, response.status === 401 ? challenged(response, baseUrl, params) : response)
   }
 }
 
 /** Is the route not there after all? The router looks neither at hosts nor for empty segments (`/v1/apps//objects`). */
-function misdirected(host: HostKind, params: Readonly<Record<string, string>>): Failure | undefined {
+function misdirected(
+  host: HostKind,
+  wanted: Family['host'],
+  params: Readonly<Record<string, string>>,
+): Failure | undefined {
   if (host === 'malformed') return fail('malformed_request', hostDetail)
-  if (host === 'tenant') return fail('route_not_found')
+  if (host !== wanted) return fail('route_not_found')
   for (const name in params) if (params[name] === '') return fail('route_not_found')
   return undefined
 }

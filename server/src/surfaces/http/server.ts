@@ -4,11 +4,10 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Clock } from '../../kernel/clock.ts'
 import { Failure, fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
-import type { BaseContext } from '../../kernel/operation.ts'
-import { failed, type Invoke } from '../../kernel/pipeline.ts'
-import type { Registry } from '../../kernel/registry.ts'
+import { failed } from '../../kernel/pipeline.ts'
 import { answerClientError } from './client-errors.ts'
 import { drainServer, trackSockets } from './drain.ts'
+import type { Family } from './family.ts'
 import { createHostCheck } from './hosts.ts'
 import { createOperationHandler } from './operation-handler.ts'
 import { createMethodTable, routerPaths } from './routes.ts'
@@ -16,9 +15,8 @@ import { type SendState, send } from './send.ts'
 import { createSystemRoutes, type SystemParts } from './system-routes.ts'
 
 /** The HTTP surface: one route for each operation of the registry, and the few routes that a process itself has. */
-export interface HttpSurfaceOptions<Context extends BaseContext> extends SystemParts {
-  readonly registry: Registry<Context>
-  readonly invoke: Invoke<Context>
+export interface HttpSurfaceOptions extends SystemParts {
+  readonly families: readonly Family[]
   readonly clock: Clock
   /** Where clients reach the service: an origin, without a slash at its end. */
   readonly baseUrl: string
@@ -33,25 +31,28 @@ export interface HttpSurface {
   drain(deadlineMs: number): Promise<{ connectionsCut: number }>
 }
 
-export function createHttpSurface<Context extends BaseContext>(options: HttpSurfaceOptions<Context>): HttpSurface {
-  const { registry, clock, baseUrl, log } = options
+export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
+  const { families, clock, baseUrl, log } = options
   const state: SendState = { draining: false }
   const hostKind = createHostCheck(baseUrl)
   const app = createServer(clock, onFrameworkError)
   const sockets = trackSockets(app.server)
 
   const systemRoutes = createSystemRoutes(options, state)
-  const paths = registry.operations.map((operation) => operation.path)
-  const routerPath = routerPaths(paths)
-  const methodsOf = createMethodTable([
-    ...registry.operations,
-    ...systemRoutes.map(({ path }) => ({ method: 'GET', path })),
-  ])
+  const operations = families.flatMap((family) => family.operations)
+  const routerPath = routerPaths(operations.map((operation) => operation.path))
+  const systemMethods = systemRoutes.map(({ path }) => ({ method: 'GET', path }))
+  const methodsOn = {
+    api: createMethodTable([...on('api'), ...systemMethods]),
+    tenant: createMethodTable(on('tenant')),
+  }
 
-  for (const operation of registry.operations) {
-    const handler = createOperationHandler(operation, options, hostKind, state)
-    const method = operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method
-    app.route({ method, url: routerPath(operation.path), handler })
+  for (const family of families) {
+    for (const operation of family.operations) {
+      const handler = createOperationHandler(operation, family, { baseUrl, hostKind, state })
+      const method = operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method
+      app.route({ method, url: routerPath(operation.path), handler })
+    }
   }
   for (const { path, onAnyHost, answer } of systemRoutes) {
     app.route({
@@ -67,8 +68,13 @@ export function createHttpSurface<Context extends BaseContext>(options: HttpSurf
   app.setErrorHandler(onFrameworkError)
   return { listen, drain }
 
+  function on(host: Family['host']) {
+    return families.filter((family) => family.host === host).flatMap((family) => family.operations)
+  }
+
   function onNotFound({ raw, id }: FastifyRequest, reply: FastifyReply): void {
-    const methods = hostKind(raw) === 'api' ? methodsOf(raw.url!.replace(/[?#].*$/s, '')) : []
+    const host = hostKind(raw)
+    const methods = host === 'malformed' ? [] : methodsOn[host](raw.url!.replace(/[?#].*$/s, ''))
     refuse(
       raw,
       reply.raw,

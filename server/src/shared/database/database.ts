@@ -1,20 +1,21 @@
 import pg from 'pg'
-import type { Caller } from '../../kernel/caller.ts'
-import { Failure } from '../../kernel/errors.ts'
+import type { BuilderCaller, Caller } from '../../kernel/caller.ts'
 import { StaleIdentity } from '../../kernel/pipeline.ts'
-import type { Statement, TransactionMode, Tx } from '../../kernel/transaction.ts'
+import type { TransactionMode, Tx } from '../../kernel/transaction.ts'
 import type { ConnectionSettings } from '../../ports/database/port.ts'
 import { databaseFailure, isContention, isLostConnection, isOutOfTime, isStalePlan } from './failures.ts'
-import { valueTypes } from './types.ts'
+import { type Binding, bindingText, isUncertain, runRead, runWrite } from './transaction.ts'
 
 /**
- * Transactions, bound to an organisation and pipelined: BEGIN, the binding and the first statement leave in one write,
- * and a read does not wait for its COMMIT. On 2 cores this gave 14,000 row-level-secured point reads/s; a round trip for
- * each statement halves that (architecture.md, decision 3).
+ * Transactions, bound to an organisation and pipelined: what is issued in one turn of the event loop leaves in one write,
+ * the binding in front, and a read takes its end with it. A round trip for each statement gives half as many point reads
+ * (architecture.md, decision 3).
  */
 export interface Database {
   /** Runs `work` for a caller. Throws `StaleIdentity` when the caller's rights changed since it was read. */
   transact<T>(mode: TransactionMode, caller: Caller, work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Runs `work` for a member of a builder account, bound to the account. */
+  transactForBuilder<T>(mode: TransactionMode, caller: BuilderCaller, work: (tx: Tx) => Promise<T>): Promise<T>
   /** Work of the service itself inside one organisation, under the same row-level security as its callers. */
   inOrganization<T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T>
   /** Work of the service itself on what belongs to no organisation: definitions, the log of requests, claiming work. */
@@ -41,7 +42,6 @@ export function openDatabase(options: DatabaseOptions): Database {
   const { connection, poolSize, statementTimeoutMs = 15_000 } = options
   const config = {
     ...connection,
-    types: valueTypes,
     application_name: 'portico',
     pipeline: true,
     options: `-c timezone=UTC -c statement_timeout=${statementTimeoutMs} -c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000`,
@@ -57,7 +57,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   async function attempt<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     for (let count = 1; ; count++) {
       try {
-        return await run(await pool.connect())
+        return await withConnection(pool, run)
       } catch (error) {
         const again =
           isContention(error) ||
@@ -71,13 +71,14 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 
   return {
-    transact: (mode, caller, work) => attempt((client) => runForCaller(client, mode, caller, work)),
+    transact: (mode, caller, work) => attempt((client) => runs[mode](client, bindCaller(caller), work)),
+
+    transactForBuilder: (mode, caller, work) => attempt((client) => runs[mode](client, bindBuilder(caller), work)),
 
     inOrganization: (organizationId, work) =>
-      attempt((client) => bracket(client, 'BEGIN', bindOrganization(organizationId), work, () => {})),
+      attempt((client) => runWrite(client, { text: organizationText, values: [organizationId] }, work)),
 
-    as: (role, work) =>
-      attempt((client) => bracket(client, 'BEGIN', { text: `SET LOCAL ROLE ${role}`, values: [] }, work, () => {})),
+    as: (role, work) => attempt((client) => runWrite(client, { text: roleText, values: [role] }, work)),
 
     async alone(statement) {
       const client = new pg.Client({ ...connection, application_name: 'portico', options: '-c role=portico_owner' })
@@ -95,174 +96,52 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-function runForCaller<T>(client: pg.PoolClient, mode: TransactionMode, caller: Caller, work: (tx: Tx) => Promise<T>) {
-  const bind: Statement = {
-    text: `SELECT set_config('portico.organization_id', $1, true),
-      (SELECT value FROM portico.epoch WHERE scope_id = $1::uuid) AS organization,
-      (SELECT value FROM portico.epoch WHERE scope_id = $2) AS application`,
-    values: [caller.organizationId, caller.appId],
-  }
-  return bracket(client, mode === 'read' ? 'BEGIN READ ONLY' : 'BEGIN', bind, work, (rows) => {
-    const [{ organization, application }] = rows as [{ organization: unknown; application: unknown }]
-    if (String(organization) !== caller.epochs.organization || String(application) !== caller.epochs.application) {
-      throw new StaleIdentity()
-    }
-  })
-}
-
-function bindOrganization(organizationId: string): Statement {
-  return { text: `SELECT set_config('portico.organization_id', $1, true)`, values: [organizationId] }
-}
-
-/**
- * One transaction on one connection. `check` sees what the binding statement returned before anything is committed or
- * answered, whatever `work` came to.
- */
-async function bracket<T>(
-  client: pg.PoolClient,
-  begin: 'BEGIN' | 'BEGIN READ ONLY',
-  bind: Statement,
-  work: (tx: Tx) => Promise<T>,
-  check: (rows: unknown[]) => void,
-): Promise<T> {
-  corkUntilNextTick(client)
+async function withConnection<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
   let broken: Error | undefined
   try {
-    const begun = send(client, begin)
-    const bound = run(client, bind)
-    const [result] = await Promise.all([settle(work(transactionOn(client))), settle(begun), settle(bound)])
-    check(await bound)
-    if (result.error !== undefined) throw result.error
-    if (begin === 'BEGIN READ ONLY') {
-      // Nothing to lose: the answer need not wait. Whoever gets the connection next queues behind this COMMIT, and under
-      // load in the same write.
-      corkUntilNextTick(client)
-      client.query('COMMIT', ignore)
-      return result.value as T
-    }
-    await commit(client)
-    return result.value as T
+    return await run(client)
   } catch (error) {
     if (isLostConnection(error)) broken = error as Error
-    else client.query('ROLLBACK', ignore)
     throw error
   } finally {
     client.release(broken)
   }
 }
 
-interface Settled<T> {
-  readonly value?: T
-  readonly error?: unknown
-}
+const runs = { read: runRead, write: runWrite }
 
-function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
-  return promise.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error: error ?? new Error('Nothing was thrown.') }),
-  )
-}
+/** The organisation that row-level security goes by, and the epochs that the caller must have been read at. */
+const callerText = bindingText(`set_config('portico.organization_id', $1, true),
+  (SELECT value FROM portico.epoch WHERE scope_id = $1::uuid) AS organization,
+  (SELECT value FROM portico.epoch WHERE scope_id = $2) AS application`)
 
-/** A connection lost while COMMIT was under way: nobody knows whether it took, so the work must not run again. */
-const uncertain = new WeakSet<object>()
-const isUncertain = (error: unknown) => uncertain.has(error as object)
-
-async function commit(client: pg.PoolClient): Promise<void> {
-  let command: string
-  try {
-    command = (await send(client, 'COMMIT')).command
-  } catch (error) {
-    uncertain.add(error as object)
-    throw error
-  }
-  // COMMIT of a transaction in which a statement failed is a ROLLBACK, and says so only here.
-  if (command !== 'COMMIT') throw new Error('The transaction was rolled back by an error that was swallowed.')
-}
-
-function transactionOn(client: pg.PoolClient): Tx {
-  let depth = 0
+function bindCaller({ organizationId, appId, epochs }: Caller): Binding {
   return {
-    rows: (statement) => run(client, statement),
-    async savepoint(fn) {
-      const name = `s${++depth}`
-      client.query(`SAVEPOINT ${name}`, ignore)
-      try {
-        const value = await fn()
-        await send(client, `RELEASE SAVEPOINT ${name}`)
-        return value
-      } catch (error) {
-        // Catalogued failures and broken constraints leave the connection usable; a lost connection does not.
-        if (!(error instanceof Failure) && isLostConnection(error)) throw error
-        await send(client, `ROLLBACK TO SAVEPOINT ${name}`)
-        throw error
-      } finally {
-        depth--
+    text: callerText,
+    values: [organizationId, appId],
+    check(rows) {
+      const [{ organization, application }] = rows as [{ organization: unknown; application: unknown }]
+      if (String(organization) !== epochs.organization || String(application) !== epochs.application) {
+        throw new StaleIdentity()
       }
     },
   }
 }
 
-/**
- * Sends a query, by the callback of `pg` and not by its promise: the handler that this one carries keeps the rows of a
- * request alive for the requests after it, until the garbage collector has moved them to the old generation. On pages of
- * 50 rows that was 7 of every 45 MB, 15 ms for each collection instead of 0.3, and a third of the processor.
- */
-function send(client: pg.PoolClient, query: string | pg.QueryConfig): Promise<pg.QueryResult> {
-  return new Promise((resolve, reject) => {
-    client.query(query as pg.QueryConfig, (error, result) => (error ? reject(error) : resolve(result)))
-  })
-}
+const builderText = bindingText(`set_config('portico.account_id', $1, true),
+  (SELECT value FROM portico.epoch WHERE scope_id = $1::uuid) AS account`)
 
-/** For what nobody waits for: when it fails, so does the connection's next statement. */
-const ignore = () => {}
-
-async function run<Row>(client: pg.PoolClient, statement: Statement): Promise<Row[]> {
-  const { text, values } = statement
-  try {
-    const result = await send(client, { name: nameOf(text), text, values: values as unknown[] })
-    return result.rows as Row[]
-  } catch (error) {
-    // Other connections hold the same stale plan under this name: the next attempts go without, then under a new one.
-    if (isStalePlan(error)) names.delete(text)
-    throw error
+function bindBuilder({ accountId, accountEpoch }: BuilderCaller): Binding {
+  return {
+    text: builderText,
+    values: [accountId],
+    check(rows) {
+      const [{ account }] = rows as [{ account: unknown }]
+      if (String(account) !== accountEpoch) throw new StaleIdentity()
+    },
   }
 }
 
-/**
- * Prepared statements by text: planning a secured page of records costs more than running it. A text earns a name by
- * coming back, and the number of names is bounded, because filters come in endless shapes and every connection keeps
- * every plan it has made.
- */
-const names = new Map<string, string>()
-const namesMax = 500
-/** Names are never used again, since a connection may still hold a stale plan under an old one. */
-let namesMade = 0
-const seen = new Map<string, number>()
-const seenMax = 2000
-
-function nameOf(text: string): string | undefined {
-  const known = names.get(text)
-  if (known !== undefined || names.size >= namesMax) return known
-  const uses = (seen.get(text) ?? 0) + 1
-  if (uses < 3) {
-    if (seen.size >= seenMax) seen.clear()
-    seen.set(text, uses)
-    return undefined
-  }
-  seen.delete(text)
-  const name = `p${++namesMade}`
-  names.set(text, name)
-  return name
-}
-
-interface Corkable {
-  readonly connection?: { readonly stream?: { cork?(): void; uncork?(): void } }
-}
-
-/** Holds back what is sent in this turn of the event loop, so that it leaves in one write. */
-function corkUntilNextTick(client: pg.PoolClient): void {
-  const stream = (client as unknown as Corkable).connection?.stream
-  if (!stream?.cork || !stream.uncork) return
-  stream.cork()
-  process.nextTick(() => stream.uncork?.())
-}
+const organizationText = bindingText(`set_config('portico.organization_id', $1, true)`)
+const roleText = bindingText(`set_config('role', $1, true)`)

@@ -8,6 +8,7 @@ import type { Database } from '../database/database.ts'
 import { searchTag } from '../search-text.ts'
 import { type FieldDocument, ModelDocument, type ObjectDocument, problemsOf } from './document.ts'
 import { addColumns, columnName, createTable, fieldIndex, referenceConstraint } from './physical-table.ts'
+import { inTurn } from './turn.ts'
 
 /** The document cannot be applied; nothing was changed. */
 export class ModelError extends Error {
@@ -26,20 +27,29 @@ export interface ApplyResult {
  */
 export async function applyModel(database: Database, appId: string, document: unknown): Promise<ApplyResult> {
   assertValid(ModelDocument, document)
-  const result = await database.as('portico_owner', async (tx) => {
-    // DDL must not queue behind a long reader and so stop everybody behind it (data.md, Schema changes).
-    await tx.rows(sql`SELECT set_config('lock_timeout', '1s', true)`)
-    await tx.rows(sql`SELECT pg_advisory_xact_lock(hashtextextended(${appId}, 0))`)
-    const before = await readModel(tx, appId, '')
-    const problems = problemsOf(document as ModelDocument, new Set(before.byKey.keys()))
-    if (problems.length > 0) throw new ModelError(problems.join('\n'))
-    const added = await addObjects(tx, before, document as ModelDocument)
-    await setRoles(tx, await readModel(tx, appId, ''), (document as ModelDocument).roles ?? {})
-    await tx.rows(sql`SELECT portico.bump_epoch(${appId})`)
+  return whenItIsTheirTurn(database, appId, async () => {
+    const added = await database.as('portico_owner', (tx) => applyIn(tx, appId, document as ModelDocument))
+    await buildUnfinished(database, appId)
     return added
   })
-  await buildIndexes(database, appId)
-  return result
+}
+
+async function whenItIsTheirTurn<T>(database: Database, appId: string, work: () => Promise<T>): Promise<T> {
+  const done = await inTurn(database, appId, work)
+  if (!done) throw new ModelError('Another change of this model is still being applied.')
+  return done.value
+}
+
+async function applyIn(tx: Tx, appId: string, document: ModelDocument): Promise<ApplyResult> {
+  // DDL must not queue behind a long reader and so stop everybody behind it (data.md, Schema changes).
+  await tx.rows(sql`SELECT set_config('lock_timeout', '1s', true)`)
+  const before = await readModel(tx, appId, '')
+  const problems = problemsOf(document, new Set(before.byKey.keys()))
+  if (problems.length > 0) throw new ModelError(problems.join('\n'))
+  const added = await addObjects(tx, before, document)
+  await setRoles(tx, await readModel(tx, appId, ''), document.roles ?? {})
+  await tx.rows(sql`SELECT portico.bump_epoch(${appId})`)
+  return added
 }
 
 async function addObjects(tx: Tx, before: ApplicationModel, document: ModelDocument): Promise<ApplyResult> {
@@ -159,7 +169,11 @@ async function setRoles(tx: Tx, model: ApplicationModel, roles: NonNullable<Mode
  * Builds the indexes that fields on existing tables still wait for, without blocking writes, and reports how it went as
  * their `indexState`. Safe to run again: what a crash left invalid is dropped first, and what failed is tried again.
  */
-export async function buildIndexes(database: Database, appId: string): Promise<void> {
+export function buildIndexes(database: Database, appId: string): Promise<void> {
+  return whenItIsTheirTurn(database, appId, () => buildUnfinished(database, appId))
+}
+
+async function buildUnfinished(database: Database, appId: string): Promise<void> {
   const model = await database.as('portico_owner', (tx) => readModel(tx, appId, ''))
   for (const object of model.objects) {
     for (const field of object.fields.filter(isUnfinished)) {

@@ -1,3 +1,4 @@
+import { RE2JS } from 're2js'
 import Type, { type Static } from 'typebox'
 import { Strict } from '../../kernel/schemas.ts'
 import { type DataTypeKey, dataTypes } from '../catalogue/data-types.ts'
@@ -64,6 +65,8 @@ export const ModelDocument = Strict({
     Type.Record(
       Type.String({ pattern: '^[a-z][a-z0-9_-]{0,49}$' }),
       Strict({ label: Label, objects: Type.Record(Type.String(), PermissionDocument) }),
+      // Without this a key that does not match the pattern is not looked at.
+      { additionalProperties: false },
     ),
   ),
 })
@@ -99,7 +102,11 @@ const reservedFieldKeys = new Set([
 /** What no schema can say: names that clash, references that lead nowhere, options where there are none. */
 export function problemsOf(document: ModelDocument, existingObjectKeys: ReadonlySet<string>): string[] {
   const problems: string[] = []
-  const known = new Set([...existingObjectKeys, ...document.objects.map((object) => object.objectKey)])
+  const objectKeys = document.objects.map((object) => object.objectKey)
+  const known = new Set([...existingObjectKeys, ...objectKeys])
+  for (const key of new Set(objectKeys.filter((key, index) => objectKeys.indexOf(key) !== index))) {
+    problems.push(`The object ${key} is named twice.`)
+  }
   for (const object of document.objects) {
     const at = (field: FieldDocument) => `${object.objectKey}.${field.fieldKey}`
     const keys = object.fields.map((field) => field.fieldKey)
@@ -117,7 +124,9 @@ export function problemsOf(document: ModelDocument, existingObjectKeys: Readonly
       if (field.references !== undefined && !known.has(field.references)) {
         problems.push(`${at(field)} references ${field.references}, which does not exist.`)
       }
-      problems.push(...problemsOfType(field).map((problem) => `${at(field)} ${problem}`))
+      problems.push(
+        ...[...problemsOfType(field), ...problemsOfLimits(field)].map((problem) => `${at(field)} ${problem}`),
+      )
     }
     const name = object.fields.find((field) => field.fieldKey === object.nameField)
     if (!name && !existingObjectKeys.has(object.objectKey)) {
@@ -141,4 +150,27 @@ function problemsOfType(field: FieldDocument): string[] {
     problems.push('is of a type that cannot be unique.')
   if (field.required && 'readOnly' in type) problems.push('is set by the service and cannot be required.')
   return problems
+}
+
+function problemsOfLimits({ validation = {} }: FieldDocument): string[] {
+  const { minLength, maxLength, minimum, maximum, pattern } = validation
+  const problems: string[] = []
+  if (minLength !== undefined && maxLength !== undefined && minLength > maxLength) {
+    problems.push('has limits that no length meets.')
+  }
+  if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
+    problems.push('has limits that no value meets.')
+  }
+  // Found out when the first value is written, it would be an error of the service.
+  if (pattern !== undefined && !isPattern(pattern)) problems.push('has a pattern that is not valid RE2 syntax.')
+  return problems
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    RE2JS.compile(pattern)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -1,0 +1,94 @@
+import { availableParallelism, loadavg, release } from 'node:os'
+import { parseArgs } from 'node:util'
+import { Proving, type Round } from './faults/rounds.ts'
+
+/**
+ * `npm run test:faults -- [--kills 20] [--database-kills 3] [--stops 5]`: kills a service under eight writers, again and
+ * again, and holds what is there against what the writers were told. Prints the figures of docs/promises.md.
+ */
+const say = (line: string) => void process.stdout.write(`${line}\n`)
+const ms = (value: number) => `${Math.round(value)} ms`
+
+function readCounts() {
+  const count = { type: 'string' } as const
+  const { values } = parseArgs({ options: { kills: count, 'database-kills': count, stops: count } })
+  const integer = (name: keyof typeof values, fallback: number) => {
+    const text = values[name] ?? String(fallback)
+    if (!/^\d{1,4}$/.test(text)) throw new Error(`--${name} takes a number.`)
+    return Number(text)
+  }
+  return { kills: integer('kills', 20), databaseKills: integer('database-kills', 3), stops: integer('stops', 5) }
+}
+
+/** Runs rounds of one kind, a line each; returns them. */
+async function rounds<R extends Round>(
+  title: string,
+  count: number,
+  run: () => Promise<R>,
+  figures: (round: R) => string,
+): Promise<R[]> {
+  if (count > 0) say(`\n${title}`)
+  const done: R[] = []
+  for (let number = 1; number <= count; number++) {
+    const round = await run()
+    done.push(round)
+    const { acknowledged, unknown, unknownDone, problems } = round
+    const verdict = problems.length === 0 ? '' : `  PROBLEMS: ${problems.slice(0, 5).join('; ')}`
+    say(
+      `  ${String(number).padStart(3)}  ${acknowledged} acknowledged, ${unknown} unknown (${unknownDone} of them done)  ` +
+        `${figures(round)}${verdict}`,
+    )
+  }
+  return done
+}
+
+function spread(values: readonly number[]): string {
+  const sorted = values.toSorted((a, b) => a - b)
+  if (sorted.length === 0) return '–'
+  return `median ${ms(sorted[Math.floor(sorted.length / 2)]!)}, worst ${ms(sorted.at(-1)!)}`
+}
+
+async function main(): Promise<void> {
+  const { kills, databaseKills, stops } = readCounts()
+  say(`${availableParallelism()} cores, Linux ${release()}, Node ${process.version}, load ${loadavg()[0]!.toFixed(1)}`)
+  const proving = await Proving.begin()
+  try {
+    const killed = await rounds(
+      'kill -9 of the service, under 8 writers',
+      kills,
+      () => proving.killService(),
+      ({ readyMs }) => `ready again after ${ms(readyMs)}`,
+    )
+    const restarted = await rounds(
+      'kill -9 of PostgreSQL, under 8 writers',
+      databaseKills,
+      () => proving.killDatabase(),
+      (round) =>
+        `refused after ${ms(round.refusedAfterMs)} (${round.refusals} refusals, slowest ${ms(round.slowestRefusalMs)}), ` +
+        `recovered after ${ms(round.recoveredAfterMs)}`,
+    )
+    const stopped = await rounds(
+      'SIGTERM, under 8 writers',
+      stops,
+      () => proving.terminate(),
+      (round) => `${round.brokenAnswers} broken answers, ended after ${ms(round.endedAfterMs)} with code ${round.code}`,
+    )
+    const all: readonly Round[] = [...killed, ...restarted, ...stopped]
+    const sum = (of: (round: Round) => number) => all.reduce((total, round) => total + of(round), 0)
+    const lost = await proving.recheck()
+    say(`\n${sum((r) => r.acknowledged)} acknowledged, ${sum((r) => r.unknown)} unknown and settled`)
+    say(`ready again             ${spread(killed.map((round) => round.readyMs))}`)
+    say(`first 503               ${spread(restarted.map((round) => round.refusedAfterMs))}`)
+    say(`slowest 503             ${spread(restarted.map((round) => round.slowestRefusalMs))}`)
+    say(`recovered               ${spread(restarted.map((round) => round.recoveredAfterMs))}`)
+    say(`ended after SIGTERM     ${spread(stopped.map((round) => round.endedAfterMs))}`)
+    const problems = [...all.flatMap((round) => round.problems), ...lost]
+    say(problems.length === 0 ? 'Nothing lost, nothing doubled.' : `${problems.length} PROBLEMS:`)
+    for (const problem of problems.slice(0, 50)) say(`  ${problem}`)
+    if (problems.length > 0) process.exitCode = 1
+  } finally {
+    await proving.end()
+  }
+}
+
+await main()

@@ -324,7 +324,8 @@ test("another organization's external keys and unique values are free", async ()
 test('another organization knows nothing of a request, whatever became of it', async () => {
   const b = organizationOf('b')
   const requests = [
-    await ask(tokenOf(b, 'owner'), 'GET', '/objects'),
+    // Changes and refusals: those are all kept, reads are sampled.
+    await ask(tokenOf(b, 'owner'), 'POST', '/objects/company/records', { body: { fields: { name: 'B' } } }),
     await ask(tokenOf(b, 'owner'), 'GET', '/objects/nothing/schema'),
     await ask(tokenOf(b, 'live'), 'POST', '/objects/deal/records', { body: { fields: { name: 'B' } } }),
   ]
@@ -374,6 +375,29 @@ test('hidden values change nothing of what a role is told', async () => {
   const told = await ofDossiers('a')
   expect(told).toEqual(await ofDossiers('b'))
   expect(told.length).toBeGreaterThan(100)
+})
+
+test('who writes a record without seeing all of it is answered with what it sees', async () => {
+  const since = service.answers.length
+  const clerk = tokenOf(organizationOf('a'), 'clerk')
+  const { json } = await ask<{ records: RecordView[] }>(clerk, 'POST', '/objects/dossier/records/search')
+  for (const { recordId, displayName } of json.records) {
+    const path = `/objects/dossier/records/${recordId}`
+    const body = { fields: { remark: `plain ${recordId}` }, externalKey: recordId }
+    const items = [{ operation: 'update', recordId, fields: { remark: null } }]
+    for (const answer of [
+      await ask<RecordView>(clerk, 'PATCH', path, { body }),
+      await ask<RecordView>(clerk, 'PUT', `/objects/dossier/records/by-key/${recordId}`, { body: { fields: {} } }),
+      await ask<RecordView>(clerk, 'DELETE', path),
+      await ask<RecordView>(clerk, 'POST', `${path}:restore`),
+      await ask<RecordView>(clerk, 'POST', '/objects/dossier/records:batch', { body: { items } }),
+    ]) {
+      expect(answer.status, answer.text).toBe(200)
+    }
+    expect(displayName).toBe(null)
+  }
+  expect(json.records.length).toBeGreaterThan(2)
+  expectSilence(since, [hiddenWord, 'hidden', '880088', '"vault"'])
 })
 
 test('a hidden field is an unknown field, wherever it is named', async () => {

@@ -154,7 +154,7 @@ describe(`the record envelope (PORTICO_TEST_SEED=${seed})`, () => {
           await step(asker)
         }),
         // A step changes the world, so a failure cannot be shrunk: it shows the step as it was.
-        { ...runs(400), endOnFailure: true },
+        { ...runs(1200), endOnFailure: true },
       )
       await compareEverything()
     },
@@ -184,6 +184,11 @@ function steps(): fc.Arbitrary<Step> {
       (args): Step =>
         (asker) =>
           place(asker, ...args),
+    ),
+    fc.tuple(fc.nat(), placements).map(
+      (args): Step =>
+        (asker) =>
+          takeShared(asker, ...args),
     ),
     fc.tuple(record, participants).map(
       (args): Step =>
@@ -260,6 +265,12 @@ async function place(
   expectAnswer(answer, 200)
   expect(answer.body.revision).toBe(record.revision + (moved ? 1 : 0))
   Object.assign(record, after, { revision: answer.body.revision })
+}
+
+/** A record that the caller sees as a participant only, where there is one: to see it is not to dispose of it. */
+async function takeShared(asker: EnvelopeAsker, choice: number, placement: Parameters<typeof place>[2]): Promise<void> {
+  const shared = world.records.filter((record) => sees(asker.model, record) && !mayPlace(asker.model, record))
+  if (shared.length > 0) await place(asker, shared[choice % shared.length]!, placement)
 }
 
 async function share(asker: EnvelopeAsker, record: ModelRecord, participants: readonly string[]): Promise<void> {

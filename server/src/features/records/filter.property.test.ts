@@ -119,6 +119,40 @@ describe(`filters (PORTICO_TEST_SEED=${seed})`, () => {
     }
   })
 
+  test('compare decimals exactly, also where the floats beside them are equal', async () => {
+    const { askers, thing } = population
+    const { client } = askers.owner
+    const { fieldKey } = thing.fields.find((field) => field.dataType === 'decimal')!
+    const ascending = [
+      '9007199254740991.9',
+      '9007199254740992',
+      '9007199254740992.000000000000000001',
+      '9007199254740993',
+    ]
+    const made = await Promise.all(ascending.map((value) => client.create({ fields: { [fieldKey]: value } })))
+    const ids = made.map((answer) => answer.body.recordId)
+    const these = { field: 'recordId', op: 'in', value: ids }
+    const found = async (op: string, value: unknown) => {
+      const { records } = await searchAll(client, {
+        filter: { and: [these, { field: fieldKey, op, value }] },
+        fields: [],
+      })
+      return ids.flatMap((id, index) => (records.some((record) => record.recordId === id) ? index : []))
+    }
+    for (const [index, value] of ascending.entries()) {
+      const [below, above] = [[0, 1, 2, 3].slice(0, index), [0, 1, 2, 3].slice(index + 1)]
+      expect(await found('lt', value)).toEqual(below)
+      expect(await found('lte', value)).toEqual([...below, index])
+      expect(await found('gt', value)).toEqual(above)
+      expect(await found('gte', value)).toEqual([index, ...above])
+      expect(await found('eq', value)).toEqual([index])
+      expect(await found('ne', value)).toEqual([...below, ...above])
+      expect(await found('in', [value])).toEqual([index])
+      expect(await found('notIn', [value])).toEqual([...below, ...above])
+      expect(await found('between', [value, ascending.at(-1)])).toEqual([index, ...above])
+    }
+  })
+
   test('refuse names that are no fields, whatever JavaScript makes of them', async () => {
     const { client } = population.askers.owner
     for (const field of [

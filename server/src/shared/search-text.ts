@@ -34,7 +34,7 @@ export function searchDocument(parts: readonly { readonly tag: string; readonly 
  * Empty when nothing searchable was asked for.
  */
 export function searchPatterns(search: string): string[] {
-  const words = [...new Set(foldForSearch(search).split(' '))].filter((word) => word !== '').slice(0, 16)
+  const words = [...new Set(foldForSearch(search).split(' '))].filter((word) => word !== '')
   return words.sort((a, b) => b.length - a.length).map((word) => `%${escapeLike(word)}%`)
 }
 

@@ -117,6 +117,8 @@ export const dataTypeCases: Readonly<Record<Exclude<DataTypeKey, 'user' | 'refer
         ['"-0"', '"0"'],
         ['"-0.00"', '"0.00"'],
         ['-7', '"-7"'],
+        ['123456789012.345', '"123456789012.345"'],
+        ['-0.00123456789012345', '"-0.00123456789012345"'],
       ] as const),
     ],
     same: [
@@ -130,6 +132,10 @@ export const dataTypeCases: Readonly<Record<Exclude<DataTypeKey, 'user' | 'refer
       `"0.${'1'.repeat(19)}"`,
       '"1e5"',
       '1e21',
+      // As numbers they are others already: what was written cannot be kept.
+      '9007199254740993',
+      '0.30000000000000004',
+      '100000000000000000001',
       '1e-7',
       '""',
       '".5"',

@@ -120,6 +120,10 @@ test('nothing but blanks searches for nothing; what folds to nothing finds nothi
   expect(await found('')).toHaveLength(ids.size)
   expect(await found(' \n ')).toHaveLength(ids.size)
   for (const search of ['\u0301', '\u001f', '\ue000', '\u0007 \u0301']) expect(await found(search)).toEqual([])
+  const sixteen = Array.from({ length: 16 }, (_, n) => `w${n}`).join(' ')
+  expect(await found(`${sixteen} w0 W1 w15`)).toEqual([])
+  const seventeen = await deals.owner.count({ search: `${sixteen} w16` })
+  expect([seventeen.body.code, seventeen.body.details?.[0]?.field]).toEqual(['validation_failed', 'search'])
   for (const search of ['x'.repeat(501), '\u0000', '\ud800', 5, null]) {
     expect((await deals.owner.search({ search })).body.code).toBe('validation_failed')
   }

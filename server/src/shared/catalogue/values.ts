@@ -67,9 +67,14 @@ export function readFloat(value: unknown, field: Field): number {
   return withinRange(value, Object.is(value, -0) ? 0 : value, field)
 }
 
+/** A JSON number is a double, which surely keeps fifteen digits of what was written; of more it may have made others. */
+function isSurelyMeant(value: number): boolean {
+  return String(value).replaceAll(/^-?[0.]*|\./g, '').length <= 15
+}
+
 /** Exact: at most 38 digits, 18 of them after the point. The scale that was sent is kept ("12.50" stays "12.50"). */
 export function readDecimal(value: unknown, field: Field): string {
-  const text = typeof value === 'number' && Number.isFinite(value) ? String(value) : value
+  const text = typeof value === 'number' && isSurelyMeant(value) ? String(value) : value
   const match = typeof text === 'string' ? /^(-?)0*(\d+)(?:\.(\d{1,18}))?$/.exec(text) : null
   if (!match) expected('a decimal number as a string, for instance "12.50"')
   const [, sign, whole, fraction = ''] = match

@@ -53,9 +53,17 @@ export function parseSelection(
   return {
     access: scope.access,
     filter: body.filter === undefined ? undefined : parseFilter(body.filter, scope),
-    patterns: searched === undefined ? undefined : searchPatterns(searched),
+    patterns: searched === undefined ? undefined : patternsOf(searched),
     includeArchived: body.includeArchived ?? false,
   }
+}
+
+const searchWordsMax = 16
+
+function patternsOf(search: string): string[] {
+  const patterns = searchPatterns(search)
+  if (patterns.length <= searchWordsMax) return patterns
+  throw fail('validation_failed', { field: 'search', message: `Expected at most ${searchWordsMax} different words.` })
 }
 
 export function parseQuery(body: SearchBody, scope: FilterScope, cursors: Cursors): RecordQuery {

@@ -77,11 +77,12 @@ function pick<T>(list: readonly T[], n: number): T {
   return list[n % list.length]!
 }
 
+/** By external key, so that a demo that was interrupted can be gone on with. */
 export function companies(count: number, organization: People): object[] {
   return Array.from({ length: count }, (_, n) => {
     const name = `${pick(firsts, n)} ${pick(seconds, n * 3 + Math.floor(n / 10))} ${pick(kinds, n * 7)}`
     return {
-      operation: 'create',
+      operation: 'upsert',
       fields: {
         name,
         domain: `${name.toLowerCase().replaceAll(' ', '-')}-${n}.example`,
@@ -97,7 +98,7 @@ export function deals(count: number, organization: People, companyIds: readonly 
   return Array.from({ length: count }, (_, n) => {
     const stage = pick(['open', 'open', 'won', 'lost'], n)
     return {
-      operation: 'create',
+      operation: 'upsert',
       fields: {
         name: `${pick(topics, n)} ${2026 + (n % 2)} no. ${n + 1}`,
         stage,
@@ -107,6 +108,7 @@ export function deals(count: number, organization: People, companyIds: readonly 
         company: n % 9 === 0 ? null : pick(companyIds, n * 11),
         notes: n % 4 === 0 ? `Spoke about ${pick(topics, n).toLowerCase()}; next step is an offer.` : null,
       },
+      externalKey: `${organization.slug}-deal-${n + 1}`,
       ...placement(n, organization),
     }
   })

@@ -3,9 +3,22 @@ import { chmod, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hash } from '@node-rs/argon2'
 import { companies, deals, demoModel } from './demo-content.ts'
-import { insertCredential, type NewCredential } from './features/credentials/store.ts'
-import { findApplications, insertAccount, insertApplication, insertBuilderSession } from './features/platform/store.ts'
-import { bumpOrganization, insertLocation, insertOrganization, insertUser } from './features/tenancy/store.ts'
+import { type DemoProgress, openProgress } from './demo-progress.ts'
+import { existsCredential, insertCredential, type NewCredential } from './features/credentials/store.ts'
+import {
+  existsAccount,
+  findApplications,
+  insertAccount,
+  insertApplication,
+  insertBuilderSession,
+} from './features/platform/store.ts'
+import {
+  bumpOrganization,
+  existsOrganization,
+  insertLocation,
+  insertOrganization,
+  insertUser,
+} from './features/tenancy/store.ts'
 import { uuidv7 } from './kernel/ids.ts'
 import { allScopes } from './kernel/scopes.ts'
 import { registry } from './operations.ts'
@@ -18,6 +31,9 @@ import { applyModel } from './shared/modelling/apply.ts'
  * The demo: two applications with organisations, people, credentials and records to look at, made when the database is
  * empty. `<data dir>/demo.json` tells a first client everything that it needs; its shape is fixed (contract 1). The
  * records are written through the API itself, with the demo's own credentials.
+ *
+ * It is made in steps, each one transaction. A start that is killed between them leaves its progress in a file, and the
+ * next one goes on from there.
  */
 export interface DemoOptions {
   readonly service: Pick<Service, 'database' | 'invoke'>
@@ -28,12 +44,15 @@ export interface DemoOptions {
 
 const demoDays = 365
 
-/** Makes the demo unless there is an application already. Returns the path of demo.json, or undefined. */
+/** Makes the demo, unless there is an application of somebody's. Returns the path of demo.json, or undefined. */
 export async function createDemo({ service, pepper, dataDir, baseUrl }: DemoOptions): Promise<string | undefined> {
   const { database } = service
+  const path = join(dataDir, 'demo.json')
+  const progress = await openProgress(`${path}.unfinished`)
+  const ours = ['acme-crm', 'globex-desk'].map((appKey) => progress.recall(appKey))
   const existing = await database.as('portico_owner', findApplications)
-  if (existing.length > 0) return undefined
-  const seed = { database, pepper, host: new URL(baseUrl) }
+  if (existing.some(({ appId }) => !ours.includes(appId))) return undefined
+  const seed = { database, pepper, host: new URL(baseUrl), progress }
   const { accountId, credentials: builder } = await makeBuilder(seed)
   const crm = await makeApplication(seed, accountId, 'acme-crm', 'Acme CRM')
   const desk = await makeApplication(seed, accountId, 'globex-desk', 'Globex Desk')
@@ -58,10 +77,10 @@ export async function createDemo({ service, pepper, dataDir, baseUrl }: DemoOpti
     revokedToken: revoked,
   }
   // Whole or not at all: a client that finds the file can use it.
-  const path = join(dataDir, 'demo.json')
   await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await chmod(`${path}.new`, 0o600)
   await rename(`${path}.new`, path)
+  await progress.forget()
   return path
 }
 
@@ -69,9 +88,12 @@ interface Seed {
   readonly database: Database
   readonly pepper: Uint8Array
   readonly host: URL
+  readonly progress: DemoProgress
 }
 
-type Organization = Awaited<ReturnType<typeof makeOrganization>>
+type Organization = Awaited<ReturnType<typeof newOrganization>>
+/** Called at the end of a transaction; returns what it is given. */
+type Keep = <T>(value: T) => Promise<T>
 
 const newId = () => uuidv7(Date.now())
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
@@ -80,33 +102,77 @@ function newPassword(): string {
   return randomBytes(12).toString('base64url')
 }
 
-async function makeBuilder({ database, pepper }: Seed) {
-  const password = newPassword()
-  const accountId = newId()
-  const builderId = newId()
-  const email = 'builder@portico.example'
-  const token = makeToken('bld')
-  const passwordHash = await hash(password)
-  await database.as('portico_owner', async (tx) => {
-    await insertAccount(tx, { accountId, name: 'Demo', builderId, email, displayName: 'Demo builder', passwordHash })
-    const secretHash = hashSecret(pepper, token.secret)
-    const expiresAt = inDays(demoDays)
-    await insertBuilderSession(tx, { keyId: token.keyId, accountId, builderId, secretHash, expiresAt })
+/**
+ * Makes something in one transaction, at whose end it calls `keep`; or recalls it, where an earlier start came to its
+ * commit.
+ */
+async function once<T>(
+  { progress }: Seed,
+  name: string,
+  isThere: (made: T) => Promise<boolean>,
+  make: (keep: Keep) => Promise<T>,
+): Promise<T> {
+  const made = progress.recall<T>(name)
+  if (made !== undefined && (await isThere(made))) return made
+  return make(async (value) => {
+    await progress.keep(name, value)
+    return value
   })
-  return { accountId, credentials: { email, password, token: token.text } }
 }
 
-async function makeApplication({ database }: Seed, accountId: string, appKey: string, name: string): Promise<string> {
-  const appId = newId()
-  const schemaName = `app_${randomBytes(6).toString('hex')}`
-  await database.as('portico_owner', (tx) => insertApplication(tx, { appId, accountId, appKey, name, schemaName }))
-  await applyModel(database, appId, demoModel)
-  return appId
+interface Builder {
+  readonly accountId: string
+  readonly credentials: { readonly email: string; readonly password: string; readonly token: string }
+}
+
+function makeBuilder(seed: Seed): Promise<Builder> {
+  const { database, pepper } = seed
+  const isThere = ({ accountId }: Builder) => database.as('portico_owner', (tx) => existsAccount(tx, accountId))
+  return once<Builder>(seed, 'builder', isThere, async (keep) => {
+    const password = newPassword()
+    const accountId = newId()
+    const builderId = newId()
+    const email = 'builder@portico.example'
+    const token = makeToken('bld')
+    const passwordHash = await hash(password)
+    return database.as('portico_owner', async (tx) => {
+      await insertAccount(tx, { accountId, name: 'Demo', builderId, email, displayName: 'Demo builder', passwordHash })
+      const secretHash = hashSecret(pepper, token.secret)
+      const expiresAt = inDays(demoDays)
+      await insertBuilderSession(tx, { keyId: token.keyId, accountId, builderId, secretHash, expiresAt })
+      return keep({ accountId, credentials: { email, password, token: token.text } })
+    })
+  })
+}
+
+async function makeApplication(seed: Seed, accountId: string, appKey: string, name: string): Promise<string> {
+  const { database } = seed
+  const isThere = async (appId: string) =>
+    (await database.as('portico_owner', findApplications)).some((application) => application.appId === appId)
+  const made = await once<string>(seed, appKey, isThere, (keep) => {
+    const appId = newId()
+    const schemaName = `app_${randomBytes(6).toString('hex')}`
+    return database.as('portico_owner', async (tx) => {
+      await insertApplication(tx, { appId, accountId, appKey, name, schemaName })
+      return keep(appId)
+    })
+  })
+  await applyModel(database, made, demoModel)
+  return made
 }
 
 const memberScopes = allScopes.filter((scope) => !/\.manage$|^pages\.|^workflows\.run$/.test(scope))
 
-async function makeOrganization(seed: Seed, appId: string, slug: string, name: string) {
+function makeOrganization(seed: Seed, appId: string, slug: string, name: string): Promise<Organization> {
+  const isThere = ({ organizationId }: Organization) => organizationIsThere(seed, organizationId)
+  return once<Organization>(seed, slug, isThere, (keep) => newOrganization(seed, appId, slug, name, keep))
+}
+
+function organizationIsThere({ database }: Seed, organizationId: string): Promise<boolean> {
+  return database.inOrganization(organizationId, (tx) => existsOrganization(tx, organizationId))
+}
+
+async function newOrganization(seed: Seed, appId: string, slug: string, name: string, keep: Keep) {
   const { database, host } = seed
   const organizationId = newId()
   const locations = { north: newId(), south: newId() }
@@ -170,58 +236,69 @@ async function makeOrganization(seed: Seed, appId: string, slug: string, name: s
       draft: await credential('draft', 'Demo page editor', ['pages.draft']),
     }
     const tenantHost = `${slug}.${host.hostname === '127.0.0.1' ? 'localhost' : host.hostname}${host.port ? `:${host.port}` : ''}`
-    return { organizationId, slug, tenantHost, credentials, dataRoles, locations, users: members }
+    return keep({ organizationId, slug, tenantHost, credentials, dataRoles, locations, users: members })
   })
 }
 
 /** A token that is right in every respect, of an organisation that is not active. */
-async function makeInactive({ database, pepper }: Seed, appId: string): Promise<string> {
-  const organizationId = newId()
-  const userId = newId()
-  const token = makeToken('dat')
-  await database.inOrganization(organizationId, async (tx) => {
-    await insertOrganization(tx, { organizationId, appId, name: 'Dormant', slug: 'dormant', status: 'inactive' })
-    await insertUser(tx, {
-      organizationId,
-      userId,
-      email: 'owner@dormant.example',
-      displayName: 'Dormant owner',
-      passwordHash: null,
-      userTypeKey: 'owner',
-      isOwner: true,
-      locationIds: 'all',
+async function makeInactive(seed: Seed, appId: string): Promise<string> {
+  const { database, pepper } = seed
+  const isThere = (made: { organizationId: string }) => organizationIsThere(seed, made.organizationId)
+  const { text } = await once(seed, 'dormant', isThere, (keep) => {
+    const organizationId = newId()
+    const userId = newId()
+    const token = makeToken('dat')
+    return database.inOrganization(organizationId, async (tx) => {
+      await insertOrganization(tx, { organizationId, appId, name: 'Dormant', slug: 'dormant', status: 'inactive' })
+      await insertUser(tx, {
+        organizationId,
+        userId,
+        email: 'owner@dormant.example',
+        displayName: 'Dormant owner',
+        passwordHash: null,
+        userTypeKey: 'owner',
+        isOwner: true,
+        locationIds: 'all',
+      })
+      const secretHash = hashSecret(pepper, token.secret)
+      const common = { organizationId, appId, userId, displayName: 'Demo token', scopes: allScopes }
+      const expiresAt = inDays(demoDays)
+      await insertCredential(tx, { ...common, kind: 'dat', keyId: token.keyId, secretHash, expiresAt })
+      return keep({ organizationId, text: token.text })
     })
-    const secretHash = hashSecret(pepper, token.secret)
-    const common = { organizationId, appId, userId, displayName: 'Demo token', scopes: allScopes }
-    await insertCredential(tx, { ...common, kind: 'dat', keyId: token.keyId, secretHash, expiresAt: inDays(demoDays) })
   })
-  return token.text
+  return text
 }
 
-async function makeSpent({ database, pepper }: Seed, appId: string, { organizationId, users }: Organization) {
-  const expired = makeToken('dat')
-  const revoked = makeToken('live')
-  await database.inOrganization(organizationId, async (tx) => {
-    const common = { organizationId, appId, displayName: 'Demo token', scopes: allScopes }
-    const hashOf = (token: { secret: string }) => hashSecret(pepper, token.secret)
-    await insertCredential(tx, {
-      ...common,
-      kind: 'dat',
-      keyId: expired.keyId,
-      secretHash: hashOf(expired),
-      userId: users.owner.userId,
-      expiresAt: inDays(-1),
+function makeSpent(seed: Seed, appId: string, { organizationId, users }: Organization) {
+  const { database, pepper } = seed
+  const isThere = (made: { keyId: string }) =>
+    database.inOrganization(organizationId, (tx) => existsCredential(tx, made.keyId))
+  return once(seed, 'spent', isThere, (keep) => {
+    const expired = makeToken('dat')
+    const revoked = makeToken('live')
+    return database.inOrganization(organizationId, async (tx) => {
+      const common = { organizationId, appId, displayName: 'Demo token', scopes: allScopes }
+      const hashOf = (token: { secret: string }) => hashSecret(pepper, token.secret)
+      await insertCredential(tx, {
+        ...common,
+        kind: 'dat',
+        keyId: expired.keyId,
+        secretHash: hashOf(expired),
+        userId: users.owner.userId,
+        expiresAt: inDays(-1),
+      })
+      await insertCredential(tx, {
+        ...common,
+        kind: 'live',
+        keyId: revoked.keyId,
+        secretHash: hashOf(revoked),
+        revokedAt: inDays(-1),
+      })
+      await bumpOrganization(tx, organizationId)
+      return keep({ keyId: expired.keyId, expired: expired.text, revoked: revoked.text })
     })
-    await insertCredential(tx, {
-      ...common,
-      kind: 'live',
-      keyId: revoked.keyId,
-      secretHash: hashOf(revoked),
-      revokedAt: inDays(-1),
-    })
-    await bumpOrganization(tx, organizationId)
   })
-  return { expired: expired.text, revoked: revoked.text }
 }
 
 /** Records through the API, as any client would write them. */

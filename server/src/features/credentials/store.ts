@@ -27,3 +27,7 @@ export async function insertCredential(tx: Tx, credential: NewCredential): Promi
       ${locationIds === 'all'}, ${locationIds === 'all' ? [] : (locationIds as string[])},
       ${credential.expiresAt ?? null}, ${credential.revokedAt ?? null})`)
 }
+
+export async function existsCredential(tx: Tx, keyId: string): Promise<boolean> {
+  return (await tx.rows(sql`SELECT FROM portico.credential WHERE key_id = ${keyId}`)).length > 0
+}

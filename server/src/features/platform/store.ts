@@ -47,6 +47,10 @@ export async function insertAccount(
   await tx.rows(sql`SELECT portico.bump_epoch(${accountId})`)
 }
 
+export async function existsAccount(tx: Tx, accountId: string): Promise<boolean> {
+  return (await tx.rows(sql`SELECT FROM portico.account WHERE account_id = ${accountId}`)).length > 0
+}
+
 export async function insertBuilderSession(
   tx: Tx,
   session: {

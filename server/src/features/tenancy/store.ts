@@ -23,6 +23,10 @@ export async function insertOrganization(tx: Tx, organization: NewOrganization):
   return Object.fromEntries(roles.map((role) => [role.key, role.id]))
 }
 
+export async function existsOrganization(tx: Tx, organizationId: string): Promise<boolean> {
+  return (await tx.rows(sql`SELECT FROM portico.organization WHERE organization_id = ${organizationId}`)).length > 0
+}
+
 /** Called in the transaction of every change to what somebody of the organisation may do. */
 export async function bumpOrganization(tx: Tx, organizationId: string): Promise<void> {
   await tx.rows(sql`SELECT portico.bump_epoch(${organizationId})`)

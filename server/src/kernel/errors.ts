@@ -30,6 +30,10 @@ const table = {
   field_read_only: { status: 400, message: 'A field in the request is set by the service and cannot be written.' },
   required_field_missing: { status: 400, message: 'A required field has no value. `details` names it.' },
   field_value_invalid: { status: 400, message: 'The value of a field is not valid. `details` names the field.' },
+  record_too_large: {
+    status: 400,
+    message: 'The values of the record do not fit together. Shorten some, or leave some empty.',
+  },
   reference_not_found: {
     status: 400,
     message: 'The request refers to a record, user, role or location that does not exist. `details` names the field.',

@@ -24,6 +24,7 @@ const writing = {
 
 const valueErrors = [
   'field_value_invalid',
+  'record_too_large',
   'field_read_only',
   'required_field_missing',
   'reference_not_found',

@@ -57,6 +57,14 @@ export function isStalePlan(error: unknown): boolean {
   return code === '26000' || (code === '0A000' && (error as Error).message.includes('cached plan'))
 }
 
+/**
+ * A row that does not fit a page of 8 KB, although long values are kept elsewhere: each leaves 18 bytes behind, and so
+ * does its folded copy, which makes some 215 long texts in one record.
+ */
+export function isRowTooLarge(error: unknown): boolean {
+  return codeOf(error) === '54000' && (error as Error).message.startsWith('row is too big')
+}
+
 /** The name of the violated constraint, when a row broke one that the schema knows by name. */
 export function brokenConstraint(error: unknown, kind: 'unique' | 'reference' | 'check'): string | undefined {
   const codes = { unique: '23505', reference: '23503', check: '23514' }

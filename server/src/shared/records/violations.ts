@@ -1,7 +1,7 @@
 import { type Failure, fail } from '../../kernel/errors.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
 import type { Field } from '../catalogue/field.ts'
-import { brokenConstraint } from '../database/failures.ts'
+import { brokenConstraint, isRowTooLarge } from '../database/failures.ts'
 import { indexName, referenceName } from '../modelling/physical-table.ts'
 
 /**
@@ -18,6 +18,7 @@ export async function translated<T>(access: ObjectAccess, write: () => Promise<T
 }
 
 function violation(access: ObjectAccess, error: unknown): Failure | undefined {
+  if (isRowTooLarge(error)) return fail('record_too_large', { field: 'fields', cause: error })
   const duplicate = brokenConstraint(error, 'unique')
   if (duplicate !== undefined) {
     return fail('duplicate_value', { ...place(access, duplicate, indexName), cause: error })

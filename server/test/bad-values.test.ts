@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { uuidv7 } from '../src/kernel/ids.ts'
+import { applyModel } from '../src/shared/modelling/apply.ts'
 import type { RecordView } from '../src/shared/records/record.ts'
 import { writesNothing } from './support/footprint.ts'
 import type { Answer, Sent } from './support/http-client.ts'
@@ -364,6 +365,36 @@ test('every unique value is taken once, whatever its case or its zeros', async (
   await writesNothing(service, async () => {
     const answer = await ask('POST', `${path}/${specimen.recordId}:restore`)
     expect([answer.status, answer.json.details?.[0]?.field]).toEqual([409, 'fields.code'])
+  })
+})
+
+test('a record whose values do not fit together is refused', async () => {
+  const fieldKeys = Array.from({ length: 300 }, (_, n) => `text${n}`)
+  const fields = fieldKeys.map((fieldKey) => ({ fieldKey, label: fieldKey, dataType: 'text' as const }))
+  const wide = { objectKey: 'wide', label: 'Wide', pluralLabel: 'Wide', nameField: 'text0', fields }
+  await applyModel(service.db.database, service.app.appId, { objects: [wide] })
+  const filled = (count: number) => {
+    return Object.fromEntries(
+      fieldKeys.slice(0, count).map((fieldKey, n) => [fieldKey, `${n}${'漢字かな'.repeat(100)}`]),
+    )
+  }
+  const few = await create('wide', { fields: filled(200) })
+  expect(few.status).toBe(201)
+  const path = '/objects/wide/records'
+  await writesNothing(service, async () => {
+    const items = [
+      { operation: 'create', fields: filled(1) },
+      { operation: 'create', fields: filled(300) },
+    ]
+    for (const [method, at, body] of [
+      ['POST', path, { fields: filled(300) }],
+      ['PATCH', `${path}/${few.json.recordId}`, { fields: filled(300) }],
+      ['PUT', `${path}/by-key/wide`, { fields: filled(300) }],
+      ['POST', `${path}:batch`, { atomic: true, items }],
+    ] as const) {
+      const answer = await ask(method, at, { body })
+      expect([at, answer.status, answer.json.details?.[0]?.code]).toEqual([at, 400, 'record_too_large'])
+    }
   })
 })
 

@@ -38,17 +38,36 @@ export interface DatabaseOptions {
 
 const attemptsMax = 4
 
+/** How values are spelt and what a transaction sees must not depend on how somebody has set up their server. */
+const ownSettings = [
+  'timezone=UTC',
+  'datestyle=ISO',
+  'extra_float_digits=1',
+  'bytea_output=hex',
+  'array_nulls=on',
+  'transform_null_equals=off',
+  'default_transaction_isolation=read\\ committed',
+]
+
 export function openDatabase(options: DatabaseOptions): Database {
   const { connection, poolSize, statementTimeoutMs = 15_000 } = options
   const config = {
     ...connection,
     application_name: 'portico',
     pipeline: true,
-    options: `-c timezone=UTC -c statement_timeout=${statementTimeoutMs} -c lock_timeout=5000 -c idle_in_transaction_session_timeout=60000`,
+    options: [
+      ...ownSettings,
+      `statement_timeout=${statementTimeoutMs}`,
+      'lock_timeout=5000',
+      'idle_in_transaction_session_timeout=60000',
+      'role=portico_app',
+    ]
+      .map((setting) => `-c ${setting}`)
+      .join(' '),
     connectionTimeoutMillis: 2000,
     keepAlive: true,
   }
-  const pool = new pg.Pool({ ...config, options: `${config.options} -c role=portico_app`, max: poolSize })
+  const pool = new pg.Pool({ ...config, max: poolSize })
   pool.on('error', options.onIdleError ?? (() => {}))
   // The pool listens to idle connections only. One that is cut while a transaction holds it, with no statement under
   // way, would otherwise end the process; whoever holds it learns of it from its next statement.

@@ -13,8 +13,9 @@ export interface Application<P extends TenantPlan> extends Tenant<P> {
 export async function startApplication<const P extends TenantPlan>(
   plan: P,
   document: ModelDocument,
+  options: Parameters<typeof startRecordService>[0] = {},
 ): Promise<Application<P>> {
-  const running = await startRecordService()
+  const running = await startRecordService(options)
   const tenant = await createTenant(running.db.database, plan)
   await applyModel(running.db.database, tenant.appId, document)
   return {

@@ -6,6 +6,7 @@ import { createService, type Service } from '../../src/service.ts'
 import type { DatabaseOptions } from '../../src/shared/database/database.ts'
 import { createLog } from '../../src/shared/log.ts'
 import type { RecordView } from '../../src/shared/records/record.ts'
+import { asAdministrator } from './administrator.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { pepper, type TestCredential } from './tenants.ts'
 
@@ -71,12 +72,15 @@ export type ParticipantsAnswer = {
   readonly items: readonly { readonly userId: string; readonly displayName: string }[]
 }
 
-/** Times `clock` stands still at, where the meaning of `$now` and `$today` matters. */
+/** `now` stops the clock, where the meaning of `$now` matters; `settings` are what somebody else's database may have. */
 export async function startRecordService(
-  options: { readonly now?: number } & Partial<DatabaseOptions> = {},
+  options: { readonly now?: number; readonly settings?: readonly string[] } & Partial<DatabaseOptions> = {},
 ): Promise<RecordService> {
-  const { now, ...databaseOptions } = options
+  const { now, settings = [], ...databaseOptions } = options
   const db = await createTestDatabase(databaseOptions)
+  await asAdministrator(db.connection, async (admin) => {
+    for (const setting of settings) await admin.query(`ALTER DATABASE ${db.connection.database} SET ${setting}`)
+  })
   const errors: string[] = []
   const service = createService({
     connection: db.connection,

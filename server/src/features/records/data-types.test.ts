@@ -9,43 +9,63 @@ const people = { users: { owner: { owner: true } }, credentials: { live: {} } } 
 const plan = { organizations: { a: people, b: people } } as const
 const typeKeys = Object.keys(cases) as (keyof typeof cases)[]
 
+/** How a server of somebody else's may be set up: none of it may reach a value. */
+const settings = [
+  "datestyle = 'German, DMY'",
+  "timezone = 'Pacific/Kiritimati'",
+  'extra_float_digits = -15',
+  "bytea_output = 'escape'",
+  "default_transaction_isolation = 'serializable'",
+  'default_transaction_deferrable = on',
+  "search_path = 'nowhere'",
+  "intervalstyle = 'sql_standard'",
+  "xmlbinary = 'hex'",
+  'array_nulls = off',
+  'transform_null_equals = on',
+  'quote_all_identifiers = on',
+]
+
 let app: Application<typeof plan>
 let things: RecordClient
 
 beforeAll(async () => {
-  app = await startApplication(plan, {
-    objects: [
-      objectOf(
-        'thing',
-        [
-          ...typeKeys.map((dataType) => ({
-            fieldKey: dataType,
-            dataType,
-            ...(/elect/.test(dataType) && { options }),
-            ...(dataType === 'text' && { searchable: true }),
-          })),
-          { fieldKey: 'user', dataType: 'user' },
-          { fieldKey: 'reference', dataType: 'reference', references: 'other' },
+  app = await startApplication(
+    plan,
+    {
+      objects: [
+        objectOf(
+          'thing',
+          [
+            ...typeKeys.map((dataType) => ({
+              fieldKey: dataType,
+              dataType,
+              ...(/elect/.test(dataType) && { options }),
+              ...(dataType === 'text' && { searchable: true }),
+            })),
+            { fieldKey: 'user', dataType: 'user' },
+            { fieldKey: 'reference', dataType: 'reference', references: 'other' },
+            { fieldKey: 'number', dataType: 'autoNumber' },
+          ],
+          'text',
+        ),
+        objectOf('other', [{ fieldKey: 'name', dataType: 'text' }]),
+        objectOf('numbered', [
           { fieldKey: 'number', dataType: 'autoNumber' },
-        ],
-        'text',
-      ),
-      objectOf('other', [{ fieldKey: 'name', dataType: 'text' }]),
-      objectOf('numbered', [
-        { fieldKey: 'number', dataType: 'autoNumber' },
-        { fieldKey: 'code', dataType: 'text', unique: true },
-        { fieldKey: 'second', dataType: 'autoNumber' },
-      ]),
-      objectOf('single', [
-        { fieldKey: 'text', dataType: 'text', unique: true },
-        { fieldKey: 'integer', dataType: 'integer', unique: true },
-        { fieldKey: 'decimal', dataType: 'decimal', unique: true },
-        { fieldKey: 'dateTime', dataType: 'dateTime', unique: true },
-        { fieldKey: 'email', dataType: 'email', unique: true },
-        { fieldKey: 'select', dataType: 'select', options, unique: true },
-      ]),
-    ],
-  })
+          { fieldKey: 'code', dataType: 'text', unique: true },
+          { fieldKey: 'second', dataType: 'autoNumber' },
+        ]),
+        objectOf('single', [
+          { fieldKey: 'text', dataType: 'text', unique: true },
+          { fieldKey: 'integer', dataType: 'integer', unique: true },
+          { fieldKey: 'decimal', dataType: 'decimal', unique: true },
+          { fieldKey: 'dateTime', dataType: 'dateTime', unique: true },
+          { fieldKey: 'email', dataType: 'email', unique: true },
+          { fieldKey: 'select', dataType: 'select', options, unique: true },
+        ]),
+      ],
+    },
+    { settings },
+  )
   things = app.records(app.organizations.a.users.owner, 'thing')
 })
 afterAll(() => app?.close())

@@ -9,7 +9,7 @@ import { isTimeout } from '../database/failures.ts'
 import { conditionSql } from './conditions.ts'
 import type { RecordQuery, Selection } from './query.ts'
 import { columnsOf, type RecordRow } from './record.ts'
-import { after, orderBy, sortValues } from './sort.ts'
+import { orderBy, regionsAfter, sortValues } from './sort.ts'
 
 /** Every SQL statement that reads records of custom objects. Visibility comes from `shared/access`, never from here. */
 export interface Page {
@@ -41,12 +41,16 @@ function searched(patterns: readonly string[] | undefined, access: ObjectAccess,
 
 export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Promise<Page> {
   const { sort, pageSize, position } = query
-  const beyond = position ? sql` AND ${after(sort, 't', position)}` : empty
   const skip = query.page !== undefined && query.page > 1 ? sql` OFFSET ${(query.page - 1) * pageSize}` : empty
-  const rows = await tx.rows<RecordRow>(sql`
-    SELECT ${raw(columnsOf(query.columns, 't'))}, ${sortValues(sort, 't')}
-    ${selected(query, caller)}${beyond}
-    ORDER BY ${orderBy(sort, 't')} LIMIT ${pageSize + 1}${skip}`)
+  const rows: RecordRow[] = []
+  for (const region of position ? regionsAfter(sort, 't', position).map((after) => sql` AND ${after}`) : [empty]) {
+    const found = await tx.rows<RecordRow>(sql`
+      SELECT ${raw(columnsOf(query.columns, 't'))}, ${sortValues(sort, 't')}
+      ${selected(query, caller)}${region}
+      ORDER BY ${orderBy(sort, 't')} LIMIT ${pageSize + 1 - rows.length}${skip}`)
+    rows.push(...found)
+    if (rows.length > pageSize) break
+  }
   const hasMore = rows.length > pageSize
   if (hasMore) rows.pop()
   const last = rows.at(-1)

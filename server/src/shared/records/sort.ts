@@ -9,6 +9,8 @@ import { type Target, targetOf } from './filter.ts'
  * are the largest, as in PostgreSQL: last when ascending, first when descending; one index serves both directions.
  */
 export interface SortColumn {
+  /** The key of the field: a decimal takes two columns. */
+  readonly field: string
   readonly column: string
   readonly cast: string
   readonly descending: boolean
@@ -49,7 +51,7 @@ export function parseSort(raw: unknown, access: ObjectAccess): Sort {
     columns.push(...sortColumns(target, direction === 'desc'))
   })
   const descending = columns[0]!.descending
-  columns.push({ column: 'record_id', cast: 'uuid', descending, nullable: false })
+  columns.push({ field: 'recordId', column: 'record_id', cast: 'uuid', descending, nullable: false })
   return { text: values.join(','), columns }
 }
 
@@ -64,7 +66,13 @@ function sortColumns(target: Target, descending: boolean): SortColumn[] {
   const nullable =
     target.compared !== 'created_at' && target.compared !== 'updated_at' && target.compared !== 'revision'
   const type = dataTypeOf(target.field)
-  const plain = { column: target.compared, cast: castOf(type.column), descending, nullable }
+  const plain = {
+    field: target.field.fieldKey,
+    column: target.compared,
+    cast: castOf(type.column),
+    descending,
+    nullable,
+  }
   // Decimals that share a float are told apart by their exact value.
   if (type.shadow !== 'float') return [plain]
   return [
@@ -86,26 +94,43 @@ export function sortValues(sort: Sort, alias: string): Sql {
   return raw(sort.columns.map((key, index) => `${alias}."${key.column}"::text AS s${index}`).join(', '))
 }
 
-/** Rows that come after the given sort values. */
-export function after(sort: Sort, alias: string, values: readonly (string | null)[]): Sql {
-  const [first] = sort.columns
-  const uniform = sort.columns.every((key) => !key.nullable && key.descending === first!.descending)
-  if (uniform) {
-    // A row comparison is one range of an index: its cost does not grow with depth.
-    const columns = raw(sort.columns.map((key) => `${alias}."${key.column}"`).join(', '))
-    const bounds = join(sort.columns.map((key, index) => sql`${values[index]}::${raw(key.cast)}`))
-    return sql`(${columns}) ${raw(first!.descending ? '<' : '>')} (${bounds})`
+/**
+ * Rows that come after the given sort values: one condition, or two whose rows follow one another. Empty values have a
+ * region of their own, before or behind all others, because "greater, or empty" is no range of an index; within a region
+ * the cost of a page does not grow with depth.
+ */
+export function regionsAfter(sort: Sort, alias: string, values: readonly (string | null)[]): Sql[] {
+  const [first] = sort.columns as [SortColumn]
+  if (!first.nullable) return [following(sort.columns, alias, values)]
+  const column = raw(`${alias}."${first.column}"`)
+  const rest = sort.columns.findIndex((key) => key.field !== first.field)
+  if (values[0] === null) {
+    const empty = sql`${column} IS NULL AND ${following(sort.columns.slice(rest), alias, values.slice(rest))}`
+    return first.descending ? [empty, sql`${column} IS NOT NULL`] : [empty]
   }
-  return sql`(${leading(first!, alias, values[0]!)} AND ${chain(sort.columns, alias, values, 0)})`
+  const filled = sort.columns.map((key) => (key.field === first.field ? { ...key, nullable: false } : key))
+  const beyond = following(filled, alias, values)
+  return first.descending ? [beyond] : [beyond, sql`${column} IS NULL`]
 }
 
-/** Implied by the chain below, and said again because only this bound can drive an index. */
-function leading(key: SortColumn, alias: string, value: string | null): Sql {
-  const column = raw(`${alias}."${key.column}"`)
-  if (value === null) return key.descending ? sql`true` : sql`${column} IS NULL`
-  const bound = sql`${value}::${raw(key.cast)}`
-  if (key.descending) return sql`${column} <= ${bound}`
-  return key.nullable ? sql`(${column} >= ${bound} OR ${column} IS NULL)` : sql`${column} >= ${bound}`
+function following(keys: readonly SortColumn[], alias: string, values: readonly (string | null)[]): Sql {
+  const [first, second] = keys as [SortColumn, SortColumn?]
+  const uniform = keys.every((key) => !key.nullable && key.descending === first.descending)
+  if (!uniform) {
+    const conditions = chain(keys, alias, values, 0)
+    const endless = values[0] === null || (first.nullable && !first.descending)
+    return endless ? conditions : sql`(${bounded(first, alias, values[0]!)} AND ${conditions})`
+  }
+  const columns = raw(keys.map((key) => `${alias}."${key.column}"`).join(', '))
+  const bounds = join(keys.map((key, index) => sql`${values[index]}::${raw(key.cast)}`))
+  const beyond = sql`(${columns}) ${raw(first.descending ? '<' : '>')} (${bounds})`
+  // The exact value of a decimal is not leakproof, so with it in the row only its float drives the index.
+  return second?.field === first.field ? sql`(${bounded(first, alias, values[0]!)} AND ${beyond})` : beyond
+}
+
+/** Implied by the conditions beside it, and said again because only this bound can drive an index. */
+function bounded(key: SortColumn, alias: string, value: string | null): Sql {
+  return sql`${raw(`${alias}."${key.column}"`)} ${raw(key.descending ? '<=' : '>=')} ${value}::${raw(key.cast)}`
 }
 
 function chain(keys: readonly SortColumn[], alias: string, values: readonly (string | null)[], index: number): Sql {

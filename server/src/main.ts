@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { createDemo } from './demo.ts'
@@ -10,6 +11,7 @@ import { deriveKeys, masterKeyOf } from './shared/keys.ts'
 import { createLog, type Log } from './shared/log.ts'
 
 /** The composition root: settings, database, service, and the life of the process around them. */
+let stopping = false
 const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
 
 async function main(): Promise<void> {
@@ -18,12 +20,13 @@ async function main(): Promise<void> {
     level: config.logLevel,
     pretty: config.mode === 'development' && process.stdout.isTTY === true,
   })
+  // From the first moment: a start that is interrupted must not leave a database running.
+  const told = toldToStop(log)
   const server = await startDatabase(config, log)
   try {
-    await run(config, log, server)
-  } catch (error) {
+    if (!told.aborted) await run(config, log, server, told)
+  } finally {
     await server.stop()
-    throw error
   }
 }
 
@@ -32,7 +35,8 @@ function startDatabase(config: Config, log: Log): Promise<DatabaseServer> {
   return startEmbedded({ dataDir: config.dataDir, report: say, log })
 }
 
-async function run(config: Config, log: Log, server: DatabaseServer): Promise<void> {
+/** From the migration to the last answer. What was begun is brought to its end before a signal is heeded. */
+async function run(config: Config, log: Log, server: DatabaseServer, told: AbortSignal): Promise<void> {
   await migrate(server.connection, say)
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   const keys = deriveKeys(config.masterKey ?? (await masterKeyOf(config.dataDir)))
@@ -45,18 +49,24 @@ async function run(config: Config, log: Log, server: DatabaseServer): Promise<vo
     rateLimitScale: config.rateLimitScale,
     log,
   })
-  stopOnSignals(config, log, service, server)
   try {
-    if (config.demo) {
+    if (config.demo && !told.aborted) {
       const made = await createDemo({ service, pepper: keys.pepper, dataDir, baseUrl })
       if (made) say(`Made a demo: ${made}`)
     }
-    const { host, port } = await service.http.listen({ host: config.host, port: config.port })
-    say(welcome(config, host, port))
-  } catch (error) {
+    if (!told.aborted) await serve(config, log, service, told)
+  } finally {
     await service.close()
-    throw error
   }
+}
+
+/** Answers until the process is told to stop, then takes no new work and finishes what runs. */
+async function serve(config: Config, log: Log, service: Service, told: AbortSignal): Promise<void> {
+  const { host, port } = await service.http.listen({ host: config.host, port: config.port })
+  say(welcome(config, host, port))
+  if (!told.aborted) await once(told, 'abort')
+  const { connectionsCut } = await service.http.drain(config.shutdownSeconds * 1000)
+  if (connectionsCut > 0) log.warn({ connectionsCut }, 'Some requests did not finish in time and were cut.')
 }
 
 function welcome({ baseUrl, dataDir, demo }: Config, host: string, port: number): string {
@@ -74,25 +84,17 @@ function welcome({ baseUrl, dataDir, demo }: Config, host: string, port: number)
   ].join('\n')
 }
 
-/** The first signal stops in order: no new work, finish what runs, write what waits, stop the database. A second one ends. */
-function stopOnSignals(config: Config, log: Log, service: Service, server: DatabaseServer): void {
-  let stopping = false
-  const stop = async (signal: string) => {
-    if (stopping) process.exit(1)
+/** Aborted by the first signal, which stops the process in order. A second one ends it at once. */
+function toldToStop(log: Log): AbortSignal {
+  const told = new AbortController()
+  const stop = (signal: string) => {
+    if (told.signal.aborted) process.exit(1)
     stopping = true
     log.info({ signal }, 'Stopping.')
-    try {
-      const { connectionsCut } = await service.http.drain(config.shutdownSeconds * 1000)
-      if (connectionsCut > 0) log.warn({ connectionsCut }, 'Some requests did not finish in time and were cut.')
-      await service.close()
-      await server.stop()
-      process.exit(0)
-    } catch (error) {
-      log.error({ err: error }, 'The service did not stop in order.')
-      process.exit(1)
-    }
+    told.abort()
   }
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop(signal))
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop)
+  return told.signal
 }
 
 /** What the person who starts the service can mend is said in a sentence; everything else with its stack. */
@@ -103,7 +105,10 @@ function explain(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-main().catch((error: unknown) => {
-  process.stderr.write(`\nPortico could not start.\n${explain(error)}\n`)
-  process.exit(1)
-})
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(`\nPortico could not ${stopping ? 'stop in order' : 'start'}.\n${explain(error)}\n`)
+    process.exit(1)
+  },
+)

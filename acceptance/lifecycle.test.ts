@@ -17,7 +17,7 @@ describe('a first start that is told to stop', { timeout: 120_000 }, () => {
     await removeRoot(root)
   })
 
-  it.each(['Preparing PostgreSQL', 'Starting PostgreSQL', 'Creating the schema'])(
+  it.each(['Starting PostgreSQL', 'Creating the schema'])(
     'after “%s” ends with code 0 and takes its database along',
     async (sentence) => {
       while (!service.output.includes(sentence)) {

@@ -39,7 +39,7 @@ export function createHttpClient(
   port: number,
   watch: { onAnswer(answer: Answer<unknown>): void; onFault(correlationId: string): string },
 ): HttpClient {
-  const agent = new Agent({ keepAlive: true, maxSockets: 32 })
+  const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
   async function call<T = Json>(method: string, path: string, sent: Sent = {}): Promise<Answer<T>> {
     const payload = sent.raw ?? (sent.body === undefined ? undefined : JSON.stringify(sent.body))

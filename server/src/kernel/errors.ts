@@ -39,6 +39,10 @@ const table = {
     message: 'The request refers to a record, user, role or location that does not exist. `details` names the field.',
   },
   ownership_conflict: { status: 400, message: 'Give a record an owner or a DataRole, not both.' },
+  result_too_large: {
+    status: 400,
+    message: 'The answer would be larger than 32 MB. Ask for fewer rows, or name the `fields` that you need.',
+  },
   idempotency_key_invalid: {
     status: 400,
     message: 'Idempotency-Key must be 1 to 255 visible ASCII characters.',

@@ -37,6 +37,7 @@ const always: readonly ErrorCode[] = [
   'internal_error',
   'database_unavailable',
   'query_too_expensive',
+  'result_too_large',
   'shutting_down',
 ]
 

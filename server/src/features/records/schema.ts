@@ -343,7 +343,7 @@ export const BatchBody = Strict(
           examples: ['create'],
         }),
         recordId: Type.Optional(recordId),
-        externalKey: Type.Optional(externalKey),
+        externalKey: Type.Optional(Nullable(externalKey)),
         fields: Type.Optional(FieldsInput('update', 'Values by field key.')),
         ...Placement,
         participants: Type.Optional(participants),

@@ -1,4 +1,5 @@
 import sql from 'sql-template-tag'
+import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 
 /** Every SQL statement about organisations, their users, roles and locations. They run bound to the organisation. */
@@ -15,10 +16,12 @@ export async function insertOrganization(tx: Tx, organization: NewOrganization):
   const { organizationId, appId, name, slug, status = 'active' } = organization
   await tx.rows(sql`INSERT INTO portico.organization (organization_id, app_id, name, slug, status)
     VALUES (${organizationId}, ${appId}, ${name}, ${slug}, ${status})`)
-  const roles = await tx.rows<{ key: string; id: string }>(sql`
-    INSERT INTO portico.data_role (organization_id, data_role_id, app_id, template_key)
-    SELECT ${organizationId}, gen_random_uuid(), app_id, template_key FROM portico.data_role_template
-    WHERE app_id = ${appId} ORDER BY template_key RETURNING template_key AS key, data_role_id AS id`)
+  const templates = await tx.rows<{ key: string }>(sql`
+    SELECT template_key AS key FROM portico.data_role_template WHERE app_id = ${appId} ORDER BY template_key`)
+  const roles = templates.map(({ key }) => ({ key, id: uuidv7(Date.now()) }))
+  await tx.rows(sql`INSERT INTO portico.data_role (organization_id, data_role_id, app_id, template_key)
+    SELECT ${organizationId}, id, ${appId}, key
+    FROM json_to_recordset(${JSON.stringify(roles)}::json) AS r (key text, id uuid)`)
   await bumpOrganization(tx, organizationId)
   return Object.fromEntries(roles.map((role) => [role.key, role.id]))
 }

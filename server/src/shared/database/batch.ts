@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { fail } from '../../kernel/errors.ts'
 import type { Statement } from '../../kernel/transaction.ts'
 import { isStalePlan } from './failures.ts'
 import { forgetName, nameOf } from './statement-names.ts'
@@ -46,12 +47,19 @@ const noRows: Shape = { names: [], parsers: [], template: {} }
 /** By the name of the prepared statement, which fixes its result (a plan that would change it is refused as stale). */
 const shapesOf = new WeakMap<Connection, Map<string, Shape>>()
 
+/**
+ * The most that one statement may bring, in characters: 200 records can hold 100 kB each in several fields, and what is
+ * read here is in memory three times before it leaves.
+ */
+const charactersMax = 32 * 1024 * 1024
+
 interface Pending {
   readonly name: string
   readonly text: string
   readonly values: readonly unknown[]
   shape: Shape | undefined
   rows: unknown[]
+  characters: number
   resolve(outcome: Outcome): void
   reject(error: unknown): void
 }
@@ -74,7 +82,16 @@ export class Batch extends Query {
   add({ text, values }: Statement): Promise<Outcome> {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
     const name = nameOf(text) ?? ''
-    this.#pending.push({ name, text, values: values.map(prepareValue), shape: undefined, rows: [], resolve, reject })
+    this.#pending.push({
+      name,
+      text,
+      values: values.map(prepareValue),
+      shape: undefined,
+      rows: [],
+      characters: 0,
+      resolve,
+      reject,
+    })
     return promise
   }
 
@@ -115,14 +132,20 @@ export class Batch extends Query {
   }
 
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
-    const { shape, rows } = this.#pending[this.#at]!
-    rows.push(rowOf(shape!, fields))
+    const statement = this.#pending[this.#at]!
+    for (const text of fields) if (text !== null) statement.characters += text.length
+    if (statement.characters <= charactersMax) statement.rows.push(rowOf(statement.shape!, fields))
+    else statement.rows = []
   }
 
   handleCommandComplete({ text }: { text: string }): void {
-    const { name, shape = noRows, rows, resolve } = this.#pending[this.#at]!
+    const { name, shape = noRows, rows, characters, resolve, reject } = this.#pending[this.#at]!
     if (name !== '') shapesOf.get(this.#connection!)!.set(name, shape)
     this.#await(this.#at + 1)
+    if (characters > charactersMax) {
+      reject(fail('result_too_large'))
+      return
+    }
     const end = text.indexOf(' ')
     resolve({ rows, command: end < 0 ? text : text.slice(0, end) })
   }

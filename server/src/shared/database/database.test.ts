@@ -446,6 +446,15 @@ describe('the end of a transaction', () => {
 })
 
 describe('limits', () => {
+  test('rows of more than 32 MB are refused by name, and the connection goes on', async () => {
+    const megabytes = (count: number) =>
+      database.transact('read', alice, (tx) =>
+        tx.rows<{ text: string }>(sql`SELECT repeat('x', 1048576) AS text FROM generate_series(1, ${count}::int)`),
+      )
+    await expect(megabytes(33)).rejects.toMatchObject({ code: 'result_too_large' })
+    expect(await megabytes(32)).toHaveLength(32)
+  })
+
   const opened: Database[] = []
   const open = (options: { poolSize: number; statementTimeoutMs?: number }) => {
     const other = openDatabase({ connection: testbed.connection, ...options })

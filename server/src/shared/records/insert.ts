@@ -1,6 +1,5 @@
-import sql, { join, raw, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
-import type { Tx } from '../../kernel/transaction.ts'
+import type { Statement, Tx } from '../../kernel/transaction.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
 import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
@@ -64,85 +63,60 @@ export function documentOf(object: ObjectDefinition, readValue: (field: Field) =
   )
 }
 
-interface InsertionParts {
-  readonly inputColumns: Sql
-  readonly numberings: (organizationId: string) => Sql
-  readonly targetColumns: Sql
-  readonly sources: Sql
-  readonly returning: Sql
+/** Made once for each object: composing two kilobytes of SQL anew took 13 µs for each record. */
+const texts = new WeakMap<ObjectDefinition, string>()
+
+function insertion(object: ObjectDefinition, { organizationId, actor }: Caller, rows: string): Statement {
+  const text = texts.get(object) ?? insertionText(object)
+  texts.set(object, text)
+  return { text, values: [organizationId, rows, object.objectId, actor.kind, actor.id] }
 }
 
-/** The parts that depend on the object alone, made once. */
-const parts = new WeakMap<ObjectDefinition, InsertionParts>()
-
-function partsOf(object: ObjectDefinition): InsertionParts {
-  const known = parts.get(object)
-  if (known) return known
+function insertionText(object: ObjectDefinition): string {
   const written = object.fields.filter((field) => !dataTypeOf(field).readOnly)
   const numbered = object.fields.filter((field) => field.dataType === 'autoNumber')
   const shadowed = written.filter((field) => shadowColumn(field) !== undefined)
   const typeOf = (field: Field) => dataTypeOf(field).column.replace(/ COLLATE .*/, '')
-  const made: InsertionParts = {
-    inputColumns: raw(written.map((field) => `, "${field.column}" ${typeOf(field)}`).join('')),
-    numberings: (organizationId) =>
-      join(
-        numbered.map(
-          (field, index) => sql`, ${raw(`numbering${index}`)} AS (
-            INSERT INTO portico.auto_number AS a (organization_id, field_id, next_value)
-            SELECT ${organizationId}::uuid, ${field.fieldId}::uuid, 1 + count(*) FROM input
-            ON CONFLICT (organization_id, field_id) DO UPDATE SET next_value = a.next_value + excluded.next_value - 1
-            RETURNING next_value - (SELECT count(*) FROM input) AS first)`,
-        ),
-        '',
-        '',
-        '',
-      ),
-    targetColumns: raw(
-      [...written, ...numbered]
-        .map((f) => `, "${f.column}"`)
-        .concat(shadowed.map((f) => `, "${shadowColumn(f)}"`))
-        .join(''),
-    ),
-    sources: raw(
-      [
-        ...written.map((field) => `, i."${field.column}"`),
-        ...numbered.map((_, index) => `, (SELECT first FROM numbering${index}) + row_number() OVER () - 1`),
-        ...shadowed.map((field) => `, ${shadowExpression(field, `i."${field.column}"`)}`),
-      ].join(''),
-    ),
-    returning: raw(columnsOf(object.fields, 't')),
-  }
-  parts.set(object, made)
-  return made
-}
-
-function insertion(object: ObjectDefinition, caller: Caller, rows: string): Sql {
-  const { inputColumns, numberings, targetColumns, sources, returning } = partsOf(object)
-  const { actor } = caller
-  const organization = sql`${caller.organizationId}::uuid`
-  const now = raw('now()::timestamptz(3)')
-  return sql`
+  const columns = [...written, ...numbered].map((field) => field.column).concat(shadowed.map((f) => shadowColumn(f)!))
+  const sources = [
+    ...written.map((field) => `i."${field.column}"`),
+    ...numbered.map((_, index) => `(SELECT first FROM numbering${index}) + row_number() OVER () - 1`),
+    ...shadowed.map((field) => shadowExpression(field, `i."${field.column}"`)),
+  ]
+  const now = 'now()::timestamptz(3)'
+  return `
     WITH input AS (
-      SELECT * FROM json_to_recordset(${rows}::json) AS r (record_id uuid, owner_user_id uuid, data_role_id uuid,
-        location_id uuid, external_key text, document text, participants uuid[]${inputColumns})),
+      SELECT * FROM json_to_recordset($2::json) AS r (record_id uuid, owner_user_id uuid, data_role_id uuid,
+        location_id uuid, external_key text, document text, participants uuid[]
+        ${written.map((field) => `, "${field.column}" ${typeOf(field)}`).join('')})),
     directory AS (
       INSERT INTO portico.record_directory (organization_id, record_id, object_id)
-      SELECT ${organization}, record_id, ${object.objectId}::uuid FROM input),
+      SELECT $1::uuid, record_id, $3::uuid FROM input),
     history AS (
       INSERT INTO portico.record_history (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id)
-      SELECT ${organization}, record_id, 1, ${now}, 'created', ${actor.kind}, ${actor.id} FROM input),
+      SELECT $1::uuid, record_id, 1, ${now}, 'created', $4::text, $5::text FROM input),
     document AS (
       INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
-      SELECT ${organization}, ${object.objectId}::uuid, record_id, document FROM input WHERE document IS NOT NULL),
+      SELECT $1::uuid, $3::uuid, record_id, document FROM input WHERE document IS NOT NULL),
     participant AS (
       INSERT INTO portico.record_participant (organization_id, record_id, user_id)
-      SELECT DISTINCT ${organization}, record_id, unnest(participants) FROM input)${
-        object.fields.some((field) => field.dataType === 'autoNumber') ? numberings(caller.organizationId) : raw('')
-      }
-    INSERT INTO ${raw(object.table)} AS t (organization_id, record_id, owner_user_id, data_role_id, location_id, external_key,
-      created_at, created_by_kind, created_by_id, updated_at, updated_by_kind, updated_by_id, revision${targetColumns})
-    SELECT ${organization}, i.record_id, i.owner_user_id, i.data_role_id, i.location_id, i.external_key,
-      ${now}, ${actor.kind}, ${actor.id}, ${now}, ${actor.kind}, ${actor.id}, 1${sources}
+      SELECT DISTINCT $1::uuid, record_id, unnest(participants) FROM input)
+    ${numbered.map(numbering).join('')}
+    INSERT INTO ${object.table} AS t (organization_id, record_id, owner_user_id, data_role_id, location_id, external_key,
+      created_at, created_by_kind, created_by_id, updated_at, updated_by_kind, updated_by_id, revision
+      ${columns.map((column) => `, "${column}"`).join('')})
+    SELECT $1::uuid, i.record_id, i.owner_user_id, i.data_role_id, i.location_id, i.external_key,
+      ${now}, $4::text, $5::text, ${now}, $4::text, $5::text, 1
+      ${sources.map((source) => `, ${source}`).join('')}
     FROM input i
-    RETURNING ${returning}`
+    RETURNING ${columnsOf(object.fields, 't')}`
+}
+
+/** Takes as many numbers as there are rows. */
+function numbering(field: Field, index: number): string {
+  return `, numbering${index} AS (
+      INSERT INTO portico.auto_number AS a (organization_id, field_id, next_value)
+      SELECT $1::uuid, '${field.fieldId}'::uuid, 1 + count(*) FROM input
+      ON CONFLICT (organization_id, field_id) DO UPDATE SET next_value = a.next_value + excluded.next_value - 1
+      RETURNING next_value - (SELECT count(*) FROM input) AS first)`
 }

@@ -1,3 +1,4 @@
+import { foldedExpression } from '../src/shared/modelling/physical-table.ts'
 import type { Tenant } from './tenant.ts'
 
 /** The statements of the baseline: what the service sends, written out by hand for one object. */
@@ -40,7 +41,6 @@ const visibleToUser = `((t.owner_user_id IS NULL AND t.data_role_id IS NULL)
 
 const targets = `(organization_id, record_id, created_at, created_by_kind, created_by_id, updated_at, updated_by_kind,
     updated_by_id, revision, f_name, x_name, f_stage, f_amount, x_amount, f_probability, "f_closeDate", f_company, f_notes)`
-const folded = (value: string) => `lower(${value} COLLATE "und-x-icu") COLLATE "C"`
 const now = 'now()::timestamptz(3)'
 
 const create = (table: string) => `
@@ -53,7 +53,7 @@ const create = (table: string) => `
     INSERT INTO portico.search_document (organization_id, object_id, record_id, content) VALUES ($1, $3, $2, $5))
   INSERT INTO ${table} AS t ${targets}
   VALUES ($1, $2, ${now}, 'credential', $4, ${now}, 'credential', $4, 1,
-    $6, ${folded('$6')}, $7, $8::numeric, $8::numeric::float8, $9, $10, $11, $12)
+    $6, ${foldedExpression('$6')}, $7, $8::numeric, $8::numeric::float8, $9, $10, $11, $12)
   RETURNING ${columns}`
 
 const batch = (table: string) => `
@@ -70,7 +70,7 @@ const batch = (table: string) => `
     SELECT $1, $2, record_id, document FROM input)
   INSERT INTO ${table} AS t ${targets}
   SELECT $1, record_id, ${now}, 'credential', $3, ${now}, 'credential', $3, 1,
-    f_name, ${folded('f_name')}, f_stage, f_amount, f_amount::float8, f_probability, "f_closeDate", f_company, f_notes
+    f_name, ${foldedExpression('f_name')}, f_stage, f_amount, f_amount::float8, f_probability, "f_closeDate", f_company, f_notes
   FROM input
   RETURNING ${columns}`
 
@@ -84,7 +84,7 @@ export function forTenant({ deal: { table } }: Tenant) {
     keep: {
       name: 'keep',
       text: `INSERT INTO portico.idempotency_key
-          (organization_id, principal, key, created_at, request_hash, status, headers, payload)
+          (tenant_id, principal, key, created_at, request_hash, status, headers, payload)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
     },
   } satisfies Record<string, Named>

@@ -8,8 +8,8 @@ import type { Field } from '../catalogue/field.ts'
 import { isTimeout } from '../database/failures.ts'
 import { conditionSql } from './conditions.ts'
 import type { RecordQuery, Selection } from './query.ts'
-import { columnsOf, type RecordRow } from './record.ts'
-import { orderBy, regionsAfter, sortValues } from './sort.ts'
+import { columnNames, columnsOf, type RecordRow } from './record.ts'
+import { orderBy, positionOf, regionsAfter, sortValues } from './sort.ts'
 
 /** Every SQL statement that reads records of custom objects. Visibility comes from `shared/access`, never from here. */
 export interface Page {
@@ -45,7 +45,7 @@ export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Prom
   const rows: RecordRow[] = []
   for (const region of position ? regionsAfter(sort, 't', position).map((after) => sql` AND ${after}`) : [empty]) {
     const found = await tx.rows<RecordRow>(sql`
-      SELECT ${raw(columnsOf(query.columns, 't'))}, ${sortValues(sort, 't')}
+      SELECT ${raw(columnsOf(query.columns, 't'))}${sortValues(sort, 't', columnNames(query.columns))}
       ${selected(query, caller)}${region}
       ORDER BY ${orderBy(sort, 't')} LIMIT ${pageSize + 1 - rows.length}${skip}`)
     rows.push(...found)
@@ -54,7 +54,7 @@ export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Prom
   const hasMore = rows.length > pageSize
   if (hasMore) rows.pop()
   const last = rows.at(-1)
-  const next = hasMore && last ? sort.columns.map((_, index) => last[`s${index}`] as string | null) : undefined
+  const next = hasMore && last ? positionOf(sort, last) : undefined
   return { rows, hasMore, next }
 }
 

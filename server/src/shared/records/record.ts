@@ -58,7 +58,13 @@ const envelopeColumns = [
 
 /** The select list for records with these fields. */
 export function columnsOf(fields: readonly Field[], alias: string): string {
-  return [...envelopeColumns, ...fields.map((field) => field.column)].map((name) => `${alias}."${name}"`).join(', ')
+  return columnNames(fields)
+    .map((name) => `${alias}."${name}"`)
+    .join(', ')
+}
+
+export function columnNames(fields: readonly Field[]): string[] {
+  return [...envelopeColumns, ...fields.map((field) => field.column)]
 }
 
 /**

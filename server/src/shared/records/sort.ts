@@ -89,9 +89,20 @@ export function orderBy(sort: Sort, alias: string): Sql {
   return raw(sort.columns.map((key) => `${alias}."${key.column}" ${key.descending ? 'DESC' : 'ASC'}`).join(', '))
 }
 
-/** The sort values of a row, as select items `s0`, `s1`, …; a cursor carries them. */
-export function sortValues(sort: Sort, alias: string): Sql {
-  return raw(sort.columns.map((key, index) => `${alias}."${key.column}"::text AS s${index}`).join(', '))
+/** Select items `s0`, `s1`, … for those sort values that the row does not hold anyway. */
+export function sortValues(sort: Sort, alias: string, selected: readonly string[]): Sql {
+  const missing = sort.columns.map((key, index) =>
+    selected.includes(key.column) ? '' : `, ${alias}."${key.column}"::text AS s${index}`,
+  )
+  return raw(missing.join(''))
+}
+
+/** The sort values of a row, which a cursor carries. Every value leaves `types.ts` in a form that PostgreSQL reads back. */
+export function positionOf(sort: Sort, row: Readonly<Record<string, unknown>>): (string | null)[] {
+  return sort.columns.map((key, index) => {
+    const value = row[key.column in row ? key.column : `s${index}`]
+    return value === null ? null : String(value)
+  })
 }
 
 /**

@@ -28,7 +28,7 @@ const fields = ['f_name', 'f_stage', 'f_amount', 'f_probability', '"f_closeDate"
 const columns = [...envelope, ...fields].map((name) => `t.${name}`).join(', ')
 
 const pageOf = (table: string, condition: string) => `
-  SELECT ${columns}, t.created_at::text AS s0, t.record_id::text AS s1 FROM ${table} t
+  SELECT ${columns} FROM ${table} t
   WHERE t.organization_id = $1 AND t.archived_at IS NULL AND ${condition}
   ORDER BY t.created_at DESC, t.record_id DESC LIMIT 51`
 

@@ -39,8 +39,8 @@ async function serve({ connection, poolSize, tenant, contract }: BaselineOptions
   const page = (rows: Row[]) => {
     const hasMore = rows.length > 50
     if (hasMore) rows.pop()
-    const { s0, s1 } = rows.at(-1)!
-    const nextCursor = hasMore ? Buffer.from(JSON.stringify([s0, s1])).toString('base64url') : null
+    const { created_at, record_id } = rows.at(-1)!
+    const nextCursor = hasMore ? Buffer.from(JSON.stringify([created_at, record_id])).toString('base64url') : null
     return JSON.stringify({ records: rows.map(viewOf), hasMore, page: 1, pageSize: 50, nextCursor })
   }
   interface SearchBody {

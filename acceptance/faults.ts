@@ -82,7 +82,7 @@ async function main(): Promise<void> {
     say(`slowest 503             ${spread(restarted.map((round) => round.slowestRefusalMs))}`)
     say(`recovered               ${spread(restarted.map((round) => round.recoveredAfterMs))}`)
     say(`ended after SIGTERM     ${spread(stopped.map((round) => round.endedAfterMs))}`)
-    const problems = [...all.flatMap((round) => round.problems), ...lost]
+    const problems = [...new Set([...all.flatMap((round) => round.problems), ...lost])]
     say(problems.length === 0 ? 'Nothing lost, nothing doubled.' : `${problems.length} PROBLEMS:`)
     for (const problem of problems.slice(0, 50)) say(`  ${problem}`)
     if (problems.length > 0) process.exitCode = 1

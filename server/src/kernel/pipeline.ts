@@ -17,8 +17,11 @@ export interface Request {
   readonly address: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
-  /** Parses the body when its turn comes: a caller without a valid credential learns nothing about its body. */
-  readBody(): unknown
+  /**
+   * Receives and parses the body when its turn comes: a caller without a valid credential learns nothing about its body
+   * and cannot make the service hold it. Asked again when the steps start over.
+   */
+  readBody(): unknown | Promise<unknown>
   readonly idempotencyKey: string | undefined
   readonly ifMatch: string | undefined
 }
@@ -260,27 +263,31 @@ function limitRate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): voi
 
 const emptyQuery = {}
 
-function validate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void {
+function validate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void | Promise<void> {
   const { operation, request } = exchange
   assertValid(operation.params, request.params)
   const query = operation.query ? fromQueryString(operation.query, request.query) : request.query
   if (operation.query) assertValid(operation.query, query)
   else for (const name of Object.keys(query)) throw fail('unknown_field', { field: name })
 
-  let body: unknown
-  if (operation.body) {
-    body = request.readBody()
-    // Only an absent body may be left out: `null` is a body, and one of the wrong type.
-    if (body === undefined && operation.bodyOptional) body = {}
-    if (body === undefined) throw fail('invalid_json', { field: 'body', message: 'A JSON body is required.' })
-    assertValid(operation.body, body)
+  const adopt = (body: unknown) => {
+    exchange.input = {
+      params: request.params,
+      query: operation.query ? query : emptyQuery,
+      body: operation.body && checkedBody(operation, body),
+      ifMatch: operation.ifMatch ? revisionOf(request.ifMatch) : undefined,
+    } as Input<never, never, never>
   }
-  exchange.input = {
-    params: request.params,
-    query: operation.query ? query : emptyQuery,
-    body,
-    ifMatch: operation.ifMatch ? revisionOf(request.ifMatch) : undefined,
-  } as Input<never, never, never>
+  const body = operation.body && request.readBody()
+  return body instanceof Promise ? body.then(adopt) : adopt(body)
+}
+
+function checkedBody<C extends BaseContext<AnyCaller>>(operation: Operation<C>, sent: unknown): unknown {
+  // Only an absent body may be left out: `null` is a body, and one of the wrong type.
+  const body = sent === undefined && operation.bodyOptional ? {} : sent
+  if (body === undefined) throw fail('invalid_json', { field: 'body', message: 'A JSON body is required.' })
+  assertValid(operation.body!, body)
+  return body
 }
 
 /** `If-Match: "7"` is revision 7; `*` and absence guard nothing; anything else can never match. */

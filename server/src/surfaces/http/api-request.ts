@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from '../../kernel/pipeline.ts'
-import { type Arrival, parseBody } from './body.ts'
+import { type Arrival, parseBody, receiveBody } from './body.ts'
 
 /** What the pipeline needs of an HTTP request. A class: one shape for the engine, and no closure for each request. */
 export class ApiRequest implements Request {
@@ -12,14 +12,17 @@ export class ApiRequest implements Request {
   readonly idempotencyKey: string | undefined
   readonly ifMatch: string | undefined
   readonly #raw: IncomingMessage
-  readonly #body: Arrival
+  readonly #response: ServerResponse
+  readonly #bytesMax: number
+  #body: Arrival | Promise<Arrival> | undefined
 
   constructor(
     correlationId: string,
     raw: IncomingMessage,
+    response: ServerResponse,
     params: Readonly<Record<string, string>>,
     query: Readonly<Record<string, unknown>>,
-    body: Arrival,
+    bytesMax: number,
   ) {
     this.correlationId = correlationId
     this.token = bearerToken(raw.headers.authorization)
@@ -29,11 +32,23 @@ export class ApiRequest implements Request {
     this.idempotencyKey = raw.headers['idempotency-key'] as string | undefined
     this.ifMatch = raw.headers['if-match']
     this.#raw = raw
-    this.#body = body
+    this.#response = response
+    this.#bytesMax = bytesMax
   }
 
-  readBody(): unknown {
-    return parseBody(this.#body, this.#raw.headers)
+  /** Nothing of the body is taken from the socket before this is called. What arrived is kept for the next call. */
+  readBody(): unknown | Promise<unknown> {
+    this.#body ??= receiveBody(this.#raw, this.#response, this.#bytesMax)
+    if (!(this.#body instanceof Promise)) return parseBody(this.#body, this.#raw.headers)
+    return this.#body.then((arrival) => {
+      this.#body = arrival
+      return parseBody(arrival, this.#raw.headers)
+    })
+  }
+
+  /** Has the client gone away before its body was there? Then nobody waits for an answer. */
+  get left(): boolean {
+    return this.#body === 'left'
   }
 }
 

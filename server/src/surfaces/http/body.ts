@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { fail } from '../../kernel/errors.ts'
 import { parseJson } from './json-body.ts'
 
@@ -8,19 +8,22 @@ export type Arrival = Buffer | 'too_large' | 'left'
 const empty = Buffer.alloc(0)
 
 /**
- * After a body that is too large the rest is read and thrown away, up to this much, so that a client which writes first
- * and reads afterwards still gets to see its 413; closing at once would reset the connection under it.
+ * What of a body is not wanted is read and thrown away, up to this much, so that a client which writes first and reads
+ * afterwards still gets to see its 401 or 413; closing at once would reset the connection under it.
  */
 const discardBytesMax = 16 * 1024 * 1024
 
 /** Reads a body of at most `bytesMax`. Settles as soon as the outcome is known, before the rest has arrived. */
-export function receiveBody(request: IncomingMessage, bytesMax: number): Arrival | Promise<Arrival> {
-  const declared = request.headers['content-length']
-  if (request.headers['transfer-encoding'] === undefined && (declared === undefined || declared === '0')) return empty
-  if (declared !== undefined && Number(declared) > bytesMax) {
-    discard(request)
-    return 'too_large'
-  }
+export function receiveBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  bytesMax: number,
+): Arrival | Promise<Arrival> {
+  if (!hasBody(request.headers)) return empty
+  // It may have gone while its credential was looked up; no event would tell of it again.
+  if (request.destroyed) return 'left'
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax) return 'too_large'
+  if (awaitsContinue(request)) response.writeContinue()
   return new Promise((settle) => {
     const chunks: Buffer[] = []
     let sizeBytes = 0
@@ -41,6 +44,28 @@ export function receiveBody(request: IncomingMessage, bytesMax: number): Arrival
   })
 }
 
+function hasBody(headers: IncomingHttpHeaders): boolean {
+  const declared = headers['content-length']
+  return headers['transfer-encoding'] !== undefined || (declared !== undefined && declared !== '0')
+}
+
+/** Does the client send its body only when it is told to? Node leaves that to us; see `checkContinue` in `server.ts`. */
+function awaitsContinue({ headers, httpVersion }: IncomingMessage): boolean {
+  return headers.expect !== undefined && httpVersion === '1.1' && /\b100-continue\b/i.test(headers.expect)
+}
+
+/**
+ * Before an answer: lets go of a body that nobody asked for. Returns whether the connection has to end, since there is
+ * more of it than is worth reading.
+ */
+export function dropUnread(request: IncomingMessage): boolean {
+  // Not null: somebody has taken the body, or is throwing it away.
+  if (request.readableFlowing !== null || !hasBody(request.headers)) return false
+  if (Number(request.headers['content-length'] ?? 0) > discardBytesMax) return true
+  discard(request)
+  return false
+}
+
 function discard(request: IncomingMessage): void {
   let sizeBytes = 0
   request.on('error', () => undefined)
@@ -53,7 +78,8 @@ function discard(request: IncomingMessage): void {
 /** Turns an arrived body into a value, or throws what is wrong with it. */
 export function parseBody(arrival: Arrival, headers: IncomingHttpHeaders): unknown {
   if (arrival === 'too_large') throw fail('payload_too_large')
-  if (arrival === 'left' || arrival.length === 0) return undefined
+  if (arrival === 'left') throw fail('malformed_request', { field: 'body', message: 'The body ended too early.' })
+  if (arrival.length === 0) return undefined
   if (!isJson(headers['content-type'])) {
     throw fail('unsupported_media_type', { field: 'Content-Type', message: 'Send application/json in UTF-8.' })
   }

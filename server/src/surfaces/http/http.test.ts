@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isUuid } from '../../kernel/ids.ts'
 import { appId, at, call, type Sent, sendRaw, startSurface, thingId, token } from './http-test-support.ts'
@@ -258,7 +259,50 @@ describe('bodies', () => {
     socket.write(`${head}\r\n{"na`, () => setTimeout(() => socket.resetAndDestroy(), 30))
     await new Promise((resolve) => socket.once('close', resolve))
     expect((await get(at('/things'))).status).toBe(200)
-    expect(service.outcomes.length).toBe(before + 1)
+    expect(service.outcomes.slice(before).map((outcome) => outcome.code)).toEqual(['malformed_request', undefined])
+    expect(service.errors).toEqual([])
+  })
+
+  const head = (more: string, bearer = 'nobody') =>
+    `POST ${at('/things')} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${bearer}\r\nContent-Type: application/json\r\n${more}\r\n`
+  const statuses = (answers: string) => answers.match(/HTTP\/1\.1 \d+/g)?.map((line) => Number(line.slice(9)))
+
+  test('strangers are refused before any of the megabytes that they announce', async () => {
+    const { connect } = await import('node:net')
+    for (const length of ['Content-Length: 8000000', 'Transfer-Encoding: chunked']) {
+      const sockets = Array.from({ length: 50 }, () => connect(service.port, '127.0.0.1'))
+      const answers = sockets.map(async (socket) => {
+        socket.write(head(`${length}\r\n`))
+        // The body never comes; whoever waits for it answers nothing.
+        const [answer] = await once(socket, 'data')
+        socket.destroy()
+        return String(answer)
+      })
+      for (const answer of await Promise.all(answers)) expect(answer).toMatch(/^HTTP\/1.1 401 /)
+    }
+  })
+
+  test('a connection goes on after a body that nobody wanted', async () => {
+    const bytes = 3_000_000
+    const refused = `${head(`Content-Length: ${bytes}\r\n`)}${' '.repeat(bytes)}`
+    const nowhere = `POST /v1/nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${' '.repeat(100_000)}`
+    const last = `${head('Content-Length: 10\r\nConnection: close\r\n', token)}{"name":1}`
+    expect(statuses(await sendRaw(service.port, refused + nowhere + last))).toEqual([401, 404, 201])
+  })
+
+  test('a connection ends where more is announced than is worth reading', async () => {
+    const answer = await sendRaw(service.port, head('Content-Length: 99000000000\r\n'))
+    expect(statuses(answer)).toEqual([401])
+    expect(answer).toMatch(/^connection: close\r$/im)
+  })
+
+  test('Expect: 100-continue is granted when the body is wanted, and only then', async () => {
+    const expecting = 'Expect: 100-continue\r\nConnection: close\r\n'
+    const wanted = await sendRaw(service.port, `${head(`${expecting}Content-Length: 10\r\n`, token)}{"name":1}`)
+    expect(statuses(wanted)).toEqual([100, 201])
+    expect(statuses(await sendRaw(service.port, head(`${expecting}Content-Length: 10\r\n`)))).toEqual([401])
+    const tooLarge = await sendRaw(service.port, head(`${expecting}Content-Length: 8000000\r\n`, token))
+    expect(statuses(tooLarge)).toEqual([413])
   })
 })
 

@@ -4,12 +4,9 @@ import { isUuid } from '../../kernel/ids.ts'
 import { bodyBytesDefault, type Operation } from '../../kernel/operation.ts'
 import { failed, type Response } from '../../kernel/pipeline.ts'
 import { ApiRequest } from './api-request.ts'
-import { receiveBody } from './body.ts'
 import type { Family } from './family.ts'
 import type { createHostCheck, HostKind } from './hosts.ts'
 import { type SendState, send } from './send.ts'
-
-const noBody = Buffer.alloc(0)
 
 /** Carries one operation over HTTP. Everything that decides anything about the request happens in the pipeline. */
 export function createOperationHandler(
@@ -23,7 +20,6 @@ export function createOperationHandler(
 ) {
   const { baseUrl, hostKind, state } = surface
   const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
-  const takesBody = operation.body !== undefined
 
   return async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { raw, id } = request
@@ -33,14 +29,13 @@ export function createOperationHandler(
       send(raw, reply.raw, state, id, failed(refusal, id))
       return
     }
-    let body = takesBody ? receiveBody(raw, bytesMax) : noBody
-    if (body instanceof Promise) body = await body
-    if (body === 'left') {
+    const query = request.query as Readonly<Record<string, unknown>>
+    const call = new ApiRequest(id, raw, reply.raw, params, query, bytesMax)
+    const response = await family.invoke(operation, call)
+    if (call.left) {
       reply.hijack()
       return
     }
-    const query = request.query as Readonly<Record<string, unknown>>
-    const response = await family.invoke(operation, new ApiRequest(id, raw, params, query, body))
     send(raw, reply.raw, state, id, response.status === 401 ? challenged(response, baseUrl, params) : response)
   }
 }

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
+import { dropUnread } from './body.ts'
+
 export const jsonType = 'application/json; charset=utf-8'
 
 export interface SendState {
@@ -32,7 +34,7 @@ export function send(
     'x-content-type-options': 'nosniff',
     ...answer.headers,
   }
-  if (state.draining) headers['connection'] = 'close'
+  if (dropUnread(request) || state.draining) headers['connection'] = 'close'
   if (isUnchanged(request, answer)) {
     response.writeHead(304, headers)
     response.end()

@@ -141,6 +141,8 @@ function createServer(clock: Clock, onFrameworkError: OnFrameworkError): Fastify
   })
   // An unknown expectation may be ignored (RFC 9110 10.1.1); Node would answer 417 by itself.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  // `Expect: 100-continue` is answered when the body is wanted, by `receiveBody`: a refusal comes instead of it.
+  app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response))
   // Handlers read bodies themselves, with the limit of their operation, when the request has been routed.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   return app

@@ -3,6 +3,12 @@
 -- walls: every statement names the account, and row-level security compares it with the transaction-local setting
 -- portico.account_id.
 
+-- What the service knows of itself, for instance which master key it was made with.
+CREATE TABLE portico.installation (
+  name text PRIMARY KEY,
+  value bytea NOT NULL
+);
+
 CREATE FUNCTION portico.current_account() RETURNS uuid
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN nullif(current_setting('portico.account_id', true), '')::uuid;
@@ -201,10 +207,24 @@ DECLARE
   name text;
 BEGIN
   FOREACH name IN ARRAY ARRAY['data_role_template', 'location_template', 'object_definition', 'field_definition',
-    'object_permission', 'field_permission', 'model_draft', 'model_release']
+    'object_permission', 'field_permission']
   LOOP
     EXECUTE format('ALTER TABLE portico.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', name);
     EXECUTE format('CREATE POLICY application ON portico.%I TO portico_app USING (app_id IN (SELECT a.app_id FROM portico.application a))', name);
+    EXECUTE format('CREATE POLICY owner ON portico.%I TO portico_owner USING (true)', name);
+  END LOOP;
+END $$;
+
+-- Drafts and releases are the builder's alone: who works in an organisation of the application sees what was published.
+DO $$
+DECLARE
+  name text;
+BEGIN
+  FOREACH name IN ARRAY ARRAY['model_draft', 'model_release']
+  LOOP
+    EXECUTE format('ALTER TABLE portico.%I ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY', name);
+    EXECUTE format('CREATE POLICY account ON portico.%I TO portico_app USING (app_id IN (SELECT a.app_id FROM portico.application a
+      WHERE a.account_id = (SELECT portico.current_account())))', name);
     EXECUTE format('CREATE POLICY owner ON portico.%I TO portico_owner USING (true)', name);
   END LOOP;
 END $$;

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { closest } from './kernel/closest.ts'
 import { logLevels } from './shared/log.ts'
 
 /**
@@ -171,6 +172,19 @@ export function readConfig(env: Environment = process.env): Config {
   if (mode === 'production') problems.push(...missingInProduction(config, isSet))
   if (problems.length > 0) throw new ConfigError(problems)
   return config
+}
+
+/**
+ * A setting that is misspelt would do nothing, in silence. Said and not refused: one that another release knows must not
+ * keep this one from starting.
+ */
+export function unknownSettings(env: Environment = process.env): string[] {
+  const names = settings.map((row) => row.name)
+  const unknown = Object.keys(env).filter((name) => name.startsWith('PORTICO_') && !names.includes(name))
+  return unknown.map((name) => {
+    const meant = closest(name, names)
+    return `${name} is no setting of this release.${meant === undefined ? '' : ` Did you mean ${meant}?`}`
+  })
 }
 
 /** Contract 1: what production does not let anyone leave out or turn off. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmod, rename, writeFile } from 'node:fs/promises'
+import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hash } from '@node-rs/argon2'
 import { companies, deals, demoModel } from './demo-content.ts'
@@ -51,7 +51,10 @@ export async function createDemo({ service, pepper, dataDir, baseUrl }: DemoOpti
   const progress = await openProgress(`${path}.unfinished`)
   const ours = ['acme-crm', 'globex-desk'].map((appKey) => progress.recall(appKey))
   const existing = await database.as('portico_owner', findApplications)
-  if (existing.some(({ appId }) => !ours.includes(appId))) return undefined
+  if (existing.some(({ appId }) => !ours.includes(appId))) {
+    await refreshAddresses(path, baseUrl)
+    return undefined
+  }
   const seed = { database, pepper, host: new URL(baseUrl), progress }
   const { accountId, credentials: builder } = await makeBuilder(seed)
   const crm = await makeApplication(seed, accountId, 'acme-crm', 'Acme CRM')
@@ -76,12 +79,36 @@ export async function createDemo({ service, pepper, dataDir, baseUrl }: DemoOpti
     expiredToken: expired,
     revokedToken: revoked,
   }
-  // Whole or not at all: a client that finds the file can use it.
+  await writeWhole(path, content)
+  await progress.forget()
+  return path
+}
+
+/** The service may have moved to another port since the demo was made; its file must lead to where it is. */
+async function refreshAddresses(path: string, baseUrl: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(() => undefined)
+  if (text === undefined) return
+  const demo = JSON.parse(text) as {
+    baseUrl: string
+    apps: { organizations: { slug: string; tenantHost: string }[] }[]
+  }
+  if (demo.baseUrl === baseUrl) return
+  demo.baseUrl = baseUrl
+  for (const organization of demo.apps.flatMap((app) => app.organizations)) {
+    organization.tenantHost = tenantHostOf(organization.slug, new URL(baseUrl))
+  }
+  await writeWhole(path, demo)
+}
+
+/** Whole or not at all: a client that finds the file can use it. */
+async function writeWhole(path: string, content: unknown): Promise<void> {
   await writeFile(`${path}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await chmod(`${path}.new`, 0o600)
   await rename(`${path}.new`, path)
-  await progress.forget()
-  return path
+}
+
+function tenantHostOf(slug: string, { hostname, port }: URL): string {
+  return `${slug}.${hostname === '127.0.0.1' ? 'localhost' : hostname}${port ? `:${port}` : ''}`
 }
 
 interface Seed {
@@ -235,7 +262,7 @@ async function newOrganization(seed: Seed, appId: string, slug: string, name: st
       liveNoScopes: await credential('live', 'Demo server without scopes', []),
       draft: await credential('draft', 'Demo page editor', ['pages.draft']),
     }
-    const tenantHost = `${slug}.${host.hostname === '127.0.0.1' ? 'localhost' : host.hostname}${host.port ? `:${host.port}` : ''}`
+    const tenantHost = tenantHostOf(slug, host)
     return keep({ organizationId, slug, tenantHost, credentials, dataRoles, locations, users: members })
   })
 }

@@ -1,13 +1,14 @@
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
-import { type Config, ConfigError, readConfig } from './config.ts'
+import { createServer } from 'node:net'
+import { type Config, ConfigError, readConfig, unknownSettings } from './config.ts'
 import { createDemo } from './demo.ts'
 import { startEmbedded } from './ports/database/embedded.ts'
 import { connectExternal } from './ports/database/external.ts'
 import { type DatabaseServer, DatabaseServerError } from './ports/database/port.ts'
 import { createService, type Service } from './service.ts'
 import { migrate } from './shared/database/migrate.ts'
-import { deriveKeys, masterKeyOf } from './shared/keys.ts'
+import { deriveKeys, masterKeyOf, requireSameMasterKey, WrongMasterKey } from './shared/keys.ts'
 import { createLog, type Log } from './shared/log.ts'
 
 /** The composition root: settings, database, service, and the life of the process around them. */
@@ -22,12 +23,22 @@ async function main(): Promise<void> {
   })
   // From the first moment: a start that is interrupted must not leave a database running.
   const told = toldToStop(log)
+  for (const warning of unknownSettings()) log.warn(warning)
+  await requireFreePort(config)
   const server = await startDatabase(config, log)
   try {
     if (!told.aborted) await run(config, log, server, told)
   } finally {
     await server.stop()
   }
+}
+
+/** Asked before anything is made: somebody who only has to choose another port should not have to wait for that. */
+async function requireFreePort({ host, port }: Config): Promise<void> {
+  const probe = createServer().listen({ host, port })
+  await once(probe, 'listening')
+  probe.close()
+  await once(probe, 'close')
 }
 
 function startDatabase(config: Config, log: Log): Promise<DatabaseServer> {
@@ -50,6 +61,7 @@ async function run(config: Config, log: Log, server: DatabaseServer, told: Abort
     log,
   })
   try {
+    await requireSameMasterKey(service.database, keys)
     if (config.demo && !told.aborted) {
       const made = await createDemo({ service, pepper: keys.pepper, dataDir, baseUrl })
       if (made) say(`Made a demo: ${made}`)
@@ -99,7 +111,8 @@ function toldToStop(log: Log): AbortSignal {
 
 /** What the person who starts the service can mend is said in a sentence; everything else with its stack. */
 function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof DatabaseServerError) return error.message
+  if (error instanceof ConfigError || error instanceof DatabaseServerError || error instanceof WrongMasterKey)
+    return error.message
   const { code, port } = error as { code?: string; port?: number }
   if (code === 'EADDRINUSE') return `Port ${port} is in use. Choose another with PORTICO_PORT.`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)

@@ -8,6 +8,7 @@ import type { Context } from './shared/context.ts'
 import { createCursors } from './shared/cursors.ts'
 import { type Database, openDatabase } from './shared/database/database.ts'
 import { createDiagnostics } from './shared/diagnostics.ts'
+import { createFairShare } from './shared/fair-share.ts'
 import { createIdempotency } from './shared/idempotency.ts'
 import { createAuthenticator } from './shared/identity/authenticate.ts'
 import type { Keys } from './shared/keys.ts'
@@ -61,12 +62,14 @@ export function createService(options: ServiceOptions): Service {
   const diagnostics = createDiagnostics({ database, clock, log, metrics })
   const authenticator = createAuthenticator({ database, clock, pepper: keys.pepper })
   const limits = createRateLimits({ scale: rateLimitScale })
+  // Three quarters: one tenant alone still gets nearly all, and never all.
+  const share = createFairShare(Math.max(1, Math.floor((poolSize * 3) / 4)))
   const pipeline = createPipeline<Context>({
     clock,
     authenticate: authenticator.authenticate,
     forget: authenticator.forget,
     consume: limits.consume,
-    transact: database.transact,
+    transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
     idempotency: createIdempotency({ clock }),
     services: {
       catalogue: createCatalogue(),
@@ -134,7 +137,15 @@ function createContractSource(baseUrl: string): Context['contract']['project'] {
     const objects = [...profile.objects.values()].map((access) => ({
       objectKey: access.object.objectKey,
       label: access.object.label,
+      create: access.create,
+      update: access.update,
+      archive: access.archive,
       jsonSchema: fieldsSchemas(access),
+      nameField: access.readable.find((field) => field === access.object.nameField)?.fieldKey,
+      expandable: access.readable
+        .filter((field) => field.referenceObjectId !== null && profile.byObjectId.has(field.referenceObjectId))
+        .map((field) => field.fieldKey),
+      uniqueFields: access.readable.filter((field) => field.unique).map((field) => field.fieldKey),
     }))
     const contract = projectContract({ registry, caller, objects, baseUrl })
     ofProfile.set(key, contract)

@@ -36,6 +36,7 @@ const goodRequests: Record<string, () => GoodRequest> = {
   developerRecordsSearch: () => ({ params: { objectKey: 'deal' }, body: { pageSize: 5, sort: 'name_asc' } }),
   developerRecordsCount: () => ({ params: { objectKey: 'deal' }, body: { search: 'pilot' } }),
   developerRecordsGet: () => ({ params: record() }),
+  developerRecordsGetByKey: () => ({ params: { objectKey: 'deal', externalKey: world.externalKey } }),
   developerRecordsGetHistory: () => ({ params: record() }),
   developerRecordsListParticipants: () => ({ params: record() }),
   developerRecordsCreate: () => ({ params: { objectKey: 'deal' }, body: { fields: { name: 'New' } }, status: 201 }),
@@ -57,6 +58,7 @@ const goodRequests: Record<string, () => GoodRequest> = {
 
 interface World {
   readonly deal: string
+  readonly externalKey: string
   readonly archivedDeal: string
   readonly correlationId: string
   /** Path parameters that mean something to somebody else: another organisation, another application. */
@@ -112,6 +114,7 @@ async function makeWorld(): Promise<World> {
   ]
   return {
     deal: own.recordId,
+    externalKey: own.externalKey,
     archivedDeal,
     correlationId: own.correlationId,
     foreign: {

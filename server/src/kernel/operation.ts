@@ -13,6 +13,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 /** Operations of one class draw from one budget for each credential; see `shared/rate-limits`. */
 export type RateClass = 'read' | 'search' | 'write' | 'batch'
 
+/** What a role may do with an object beyond reading it. */
+export type ObjectAction = 'create' | 'update' | 'archive'
+
 export interface BaseContext<C extends AnyCaller = Caller> {
   readonly caller: C
   readonly tx: Tx
@@ -64,6 +67,8 @@ export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext>
   readonly credentials: readonly CallerKind[]
   /** The scope that the credential must carry; null where any valid credential will do (discovery). */
   readonly scope: Scope | null
+  /** The object in the path must allow one of these; contracts leave the operation out where no object does. */
+  readonly objectActions?: readonly ObjectAction[]
   readonly rateClass: RateClass
   readonly transaction: TransactionMode
   /** False where the operation must never be a tool of a model, with the reason beside it. */

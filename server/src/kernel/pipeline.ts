@@ -190,12 +190,15 @@ async function runSteps<Context extends BaseContext<AnyCaller>>(
  * is not asked about, since that refusal is there to make a flood cheap.
  */
 async function isOutdated<Context extends BaseContext<AnyCaller>>(
-  { caller, parts }: Exchange<Context>,
+  exchange: Exchange<Context>,
   refusal: unknown,
   stages: readonly Stage[],
 ): Promise<boolean> {
+  const { caller, parts } = exchange
   if (!(refusal instanceof Failure) || refusal.code === 'rate_limited') return false
   if (caller === undefined || stages.at(-1)?.name === 'execute') return false
+  // Who is refused before its budget was asked draws from it here: otherwise refusals would be free.
+  if (exchange.rate === undefined) await limitRate(exchange)
   try {
     await parts.transact('read', caller, async () => undefined)
     return false
@@ -223,6 +226,9 @@ export function failed(failure: Failure, correlationId: string, rate?: RateState
 function authenticate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void | Promise<void> {
   const { request, parts } = exchange
   if (request.token === null) throw fail('credential_missing')
+  if (request.token === '') {
+    throw fail('credential_invalid', { message: 'Send the credential as `Authorization: Bearer <token>`, once.' })
+  }
   const adopt = (identity: Identity<C['caller']>) => {
     exchange.identity = identity
     exchange.caller = identity.caller

@@ -2,6 +2,8 @@ import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { type ErrorCode, type ErrorDetail, type Failure, fail } from './errors.ts'
 
+import { findExcess } from './excess.ts'
+
 /**
  * Holds input against the schema of its operation. Each problem is named by the field or position to correct; the code of
  * the answer is the most telling one: an unknown field, then what a schema names itself (`x-error-above-maximum`), else
@@ -24,6 +26,8 @@ const detailsMax = 20
 export function assertValid(schema: TSchema, value: unknown, root = ''): void {
   const validator = validatorOf(schema)
   if (validator.Check(value)) return
+  const excess = findExcess(schema, value)
+  if (excess) throw invalid([{ field: fieldName(root, excess.path), code: excess.code, message: excess.message }])
   throw invalid(problemsOf(schema, validator, value, root))
 }
 
@@ -58,6 +62,13 @@ function problemsOf(schema: TSchema, validator: Validator, value: unknown, root:
         add(error.instancePath, typeof named === 'string' ? named : 'maximum', sentence(error.message))
         break
       }
+      case 'enum':
+        add(
+          error.instancePath,
+          'enum',
+          `Expected one of ${error.params.allowedValues.map((one) => JSON.stringify(one)).join(', ')}.`,
+        )
+        break
       default:
         add(error.instancePath, error.keyword, sentence(error.message))
     }

@@ -85,7 +85,7 @@ export async function startRecordService(
   const service = createService({
     connection: db.connection,
     poolSize: databaseOptions.poolSize ?? 10,
-    keys: { pepper, cursors: randomBytes(32) },
+    keys: { check: pepper, pepper, cursors: randomBytes(32) },
     baseUrl: 'http://127.0.0.1:8080',
     rateLimitScale: 0,
     log: createLog({ level: 'error', pretty: false, destination: { write: (line) => void errors.push(line) } }),

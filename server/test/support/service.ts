@@ -97,7 +97,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       connection: db.connection,
       // As many as the client opens sockets: on a busy machine nobody waits for a connection until that is a 503.
       poolSize: 16,
-      keys: { pepper, cursors },
+      keys: { pepper, cursors, check: pepper },
       baseUrl: 'http://127.0.0.1:8080',
       rateLimitScale,
       log: createLog({ level: 'trace', pretty: false, destination: { write: (line) => void logLines.push(line) } }),

@@ -1,9 +1,17 @@
 import { fail } from '../../kernel/errors.ts'
-import type { Operation } from '../../kernel/operation.ts'
+import type { Operation, Reply } from '../../kernel/operation.ts'
 import { contractVersion, pageSizeDefault } from '../../kernel/schemas.ts'
+import type { Field } from '../../shared/catalogue/field.ts'
 import { type Context, operation } from '../../shared/context.ts'
-import { chosenFields, expansions, parseQuery, parseSelection } from '../../shared/records/query.ts'
-import { countSelected, findHistory, findPage, findParticipants, findRecord } from '../../shared/records/read-store.ts'
+import { chosenFields, expansions, parseQuery, parseSelection, type RecordQuery } from '../../shared/records/query.ts'
+import {
+  countSelected,
+  findByExternalKeys,
+  findHistory,
+  findPage,
+  findParticipants,
+  findRecord,
+} from '../../shared/records/read-store.ts'
 import { type RecordRow, viewOf } from '../../shared/records/record.ts'
 import { type RecordScope, recordScope } from '../../shared/records/scope.ts'
 import { historyItem, withExpanded } from './rules.ts'
@@ -106,10 +114,32 @@ const get = operation({
     const { access } = scope
     const fields = chosenFields(query.fields, access)
     const expand = expansions(query.expand ?? [], scope)
-    const row = await visibleRecord(scope, params.recordId)
-    const record = viewOf(row, access, fields)
-    if (expand.length > 0) await withExpanded(scope, [row], [record], expand)
-    return { status: 200, body: record, headers: { etag: `"${record.revision}"` } }
+    return answer(scope, await visibleRecord(scope, params.recordId), fields, expand)
+  },
+})
+
+const getByKey = operation({
+  ...reading,
+  id: 'developerRecordsGetByKey',
+  method: 'GET',
+  path: `${base}/by-key/{externalKey}`,
+  summary: 'Read the live record with this external key.',
+  description: 'A record that the caller may not see answers as one that does not exist.',
+  rateClass: 'read',
+  params: schema.ExternalKeyParams,
+  query: schema.GetQuery,
+  responses: { 200: schema.RecordSchema },
+  responseHeaders: { ETag: { description: 'The revision, quoted.', example: '"1"' } },
+  errors: ['object_not_found', 'record_not_found'],
+
+  async handler(context, { params, query }) {
+    const scope = await recordScope(context, params.objectKey)
+    const { access, caller, tx } = scope
+    const fields = chosenFields(query.fields, access)
+    const expand = expansions(query.expand ?? [], scope)
+    const found = (await findByExternalKeys(tx, caller, access, [params.externalKey])).get(params.externalKey)
+    if (!found?.visible) throw fail('record_not_found')
+    return answer(scope, await visibleRecord(scope, found.recordId), fields, expand)
   },
 })
 
@@ -166,10 +196,21 @@ const participants = operation({
   },
 })
 
+async function answer(
+  scope: RecordScope,
+  row: RecordRow,
+  fields: readonly Field[],
+  expand: RecordQuery['expand'],
+): Promise<Reply> {
+  const record = viewOf(row, scope.access, fields)
+  if (expand.length > 0) await withExpanded(scope, [row], [record], expand)
+  return { status: 200, body: record, headers: { etag: `"${record.revision}"` } }
+}
+
 async function visibleRecord({ tx, caller, access }: RecordScope, recordId: string): Promise<RecordRow> {
   const row = await findRecord(tx, caller, access, recordId, access.readable)
   if (!row) throw fail('record_not_found')
   return row
 }
 
-export const readingOperations: readonly Operation<Context>[] = [search, count, get, history, participants]
+export const readingOperations: readonly Operation<Context>[] = [search, count, get, getByKey, history, participants]

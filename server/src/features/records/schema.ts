@@ -11,6 +11,7 @@ import {
   Total,
   Uuid,
 } from '../../kernel/schemas.ts'
+import { operators } from '../../shared/catalogue/data-types.ts'
 
 /** Shapes of records (specification 2.8 and 4.2, contract 4). */
 const objectKey = Type.String({ maxLength: 50, description: 'The key of the object.', examples: ['deal'] })
@@ -45,7 +46,11 @@ export const RecordSchema = Strict(
     recordId,
     objectKey,
     displayName: Nullable(
-      Type.String({ description: 'The value of the field that names the record.', examples: ['Renewal 2027'] }),
+      Type.String({
+        description: 'The value of the field that names the record.',
+        examples: ['Renewal 2027'],
+        'x-object-example': 'displayName',
+      }),
     ),
     fields: Type.Object(
       {},
@@ -78,15 +83,15 @@ export const RecordSchema = Strict(
         {
           additionalProperties: true,
           description: 'Records behind the references named in `expand`; null where the caller sees none.',
-          examples: [{ company: null }],
+          'x-object-example': 'expanded',
         },
       ),
     ),
   },
-  { title: 'Record', description: 'A record as the caller may see it.' },
+  { title: 'Record', description: 'A record as the caller may see it.', 'x-object-record': true },
 )
 
-const FieldsInput = (schema: 'create' | 'update', description: string) =>
+const FieldsInput = (schema: 'create' | 'update' | 'upsert', description: string) =>
   Type.Unsafe<Record<string, unknown>>(
     Type.Object({}, { additionalProperties: true, maxProperties: 300, description, 'x-object-schema': schema }),
   )
@@ -109,7 +114,7 @@ export const CreateBody = Strict(
     participants: Type.Optional(participants),
     externalKey: Type.Optional(Nullable(externalKey)),
   },
-  { title: 'RecordCreate', examples: [{ fields: { name: 'Renewal 2027', stage: 'open' }, externalKey: 'crm-1042' }] },
+  { title: 'RecordCreate', 'x-object-example': 'create' },
 )
 
 const expectedRevision = Type.Optional(
@@ -129,17 +134,17 @@ export const UpdateBody = Strict(
     externalKey: Type.Optional(Nullable(externalKey)),
     expectedRevision,
   },
-  { title: 'RecordUpdate', examples: [{ fields: { stage: 'won' }, expectedRevision: 1 }] },
+  { title: 'RecordUpdate', 'x-object-example': 'update' },
 )
 
 export const UpsertBody = Strict(
   {
-    fields: FieldsInput('update', 'Values by field key.'),
+    fields: FieldsInput('upsert', 'Values by field key.'),
     ...Placement,
     participants: Type.Optional(participants),
     expectedRevision,
   },
-  { title: 'RecordUpsert', examples: [{ fields: { name: 'Renewal 2027', stage: 'won' } }] },
+  { title: 'RecordUpsert', 'x-object-example': 'upsert' },
 )
 
 export const RevisionBody = Strict({ expectedRevision }, { title: 'RecordRevision' })
@@ -151,16 +156,10 @@ const filter = Type.Unsafe<unknown>(
     {
       additionalProperties: true,
       description:
-        'A tree: {"and": […]}, {"or": […]}, {"not": …}, {"field", "op", "value"} or {"related": "<reference field>", "some": …}. ' +
-        'At most 5 levels and 50 comparisons. Text compares without regard to case. Values: $me, $now, $today.',
-      examples: [
-        {
-          and: [
-            { field: 'stage', op: 'eq', value: 'open' },
-            { field: 'amount', op: 'gte', value: '1000' },
-          ],
-        },
-      ],
+        'A tree: `{"and": […]}`, `{"or": […]}`, `{"not": …}`, `{"field", "op", "value"}` or `{"related": "<reference field>", "some": …}`. ' +
+        'At most 5 levels and 50 comparisons. Text compares without regard to case. Values: `$me`, `$now`, `$today`.',
+      'x-object-example': 'filter',
+      'x-filter-operators': operators,
     },
   ),
 )
@@ -197,21 +196,20 @@ export const SearchBody = Strict(
         {
           description:
             'created, updated, name or the key of a sortable field, with _asc or _desc. Default created_desc. Empty values are the largest.',
-          examples: ['created_desc', ['stage_asc', 'amount_desc']],
+          examples: ['created_desc', ['updated_desc', 'created_desc']],
         },
       ),
     ),
     filter: Type.Optional(filter),
     search: Type.Optional(search),
     fields: Type.Optional(
-      Type.Array(Type.String(), { maxItems: 300, description: 'Only these fields.', examples: [['name', 'stage']] }),
+      Type.Array(Type.String(), { maxItems: 300, description: 'Only these fields.', 'x-object-example': 'fieldKeys' }),
     ),
     expand: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 10,
-        uniqueItems: true,
         description: 'Reference fields whose records to include.',
-        examples: [['company']],
+        'x-object-example': 'expand',
       }),
     ),
     includeArchived: Type.Optional(includeArchived),
@@ -221,15 +219,7 @@ export const SearchBody = Strict(
   },
   {
     title: 'RecordSearch',
-    examples: [
-      {
-        filter: { field: 'stage', op: 'eq', value: 'open' },
-        sort: 'created_desc',
-        pageSize: 50,
-        expand: ['company'],
-        includeTotal: true,
-      },
-    ],
+    'x-object-example': 'search',
   },
 )
 
@@ -267,14 +257,17 @@ export const CountResult = Strict(
 
 export const GetQuery = Strict({
   fields: Type.Optional(
-    Type.Array(Type.String(), { maxItems: 300, description: 'Only these fields. Repeatable.', examples: [['name']] }),
+    Type.Array(Type.String(), {
+      maxItems: 300,
+      description: 'Only these fields. Repeatable.',
+      'x-object-example': 'fieldKeys',
+    }),
   ),
   expand: Type.Optional(
     Type.Array(Type.String(), {
       maxItems: 10,
-      uniqueItems: true,
       description: 'Reference fields whose records to include. Repeatable.',
-      examples: [['company']],
+      'x-object-example': 'expand',
     }),
   ),
 })
@@ -299,9 +292,12 @@ export const History = Strict(
         changedBy: Actor('Who did it.'),
         changes: Type.Array(
           Strict({
-            field: Type.String({ description: 'The field, or the property of the record.', examples: ['stage'] }),
-            before: Type.Unknown({ description: 'The value before.', examples: ['open'] }),
-            after: Type.Unknown({ description: 'The value after.', examples: ['won'] }),
+            field: Type.String({ description: 'The field, or the property of the record.', examples: ['ownerUserId'] }),
+            before: Type.Unknown({ description: 'The value before.', examples: [null] }),
+            after: Type.Unknown({
+              description: 'The value after.',
+              examples: ['0199a1b2-0000-7000-8000-0000000000dd'],
+            }),
           }),
           { description: 'What an update changed, as far as the caller may read it.' },
         ),
@@ -344,7 +340,7 @@ export const BatchBody = Strict(
         }),
         recordId: Type.Optional(recordId),
         externalKey: Type.Optional(Nullable(externalKey)),
-        fields: Type.Optional(FieldsInput('update', 'Values by field key.')),
+        fields: Type.Optional(FieldsInput('upsert', 'Values by field key.')),
         ...Placement,
         participants: Type.Optional(participants),
         expectedRevision,
@@ -354,7 +350,7 @@ export const BatchBody = Strict(
   },
   {
     title: 'RecordBatch',
-    examples: [{ atomic: true, items: [{ operation: 'create', fields: { name: 'Renewal 2027', stage: 'open' } }] }],
+    'x-object-example': 'batch',
   },
 )
 

@@ -10,7 +10,7 @@ import * as schema from './schema.ts'
 const base = '/v1/apps/{saasAppId}/objects/{objectKey}/records'
 const etag = { ETag: { description: 'The revision, quoted. Send it as If-Match to guard a change.', example: '"1"' } }
 const location = {
-  Location: { description: 'The address of the record.', example: '/v1/apps/…/objects/deal/records/…' },
+  Location: { description: 'The address of the record.', example: '/v1/apps/…/objects/…/records/…' },
 }
 const writing = {
   area: 'Records',
@@ -37,6 +37,7 @@ const changeErrors = ['object_not_found', 'record_not_found', 'revision_conflict
 const create = operation({
   ...writing,
   id: 'developerRecordsCreate',
+  objectActions: ['create'],
   method: 'POST',
   path: base,
   summary: 'Create a record.',
@@ -58,6 +59,7 @@ const create = operation({
 const update = operation({
   ...writing,
   id: 'developerRecordsUpdate',
+  objectActions: ['update'],
   method: 'PATCH',
   path: `${base}/{recordId}`,
   summary: 'Change fields, owner, role, location or participants of a record.',
@@ -77,6 +79,7 @@ const update = operation({
 const archive = operation({
   ...writing,
   id: 'developerRecordsArchive',
+  objectActions: ['archive'],
   method: 'DELETE',
   path: `${base}/{recordId}`,
   summary: 'Archive a record.',
@@ -96,6 +99,7 @@ const archive = operation({
 const restore = operation({
   ...writing,
   id: 'developerRecordsRestore',
+  objectActions: ['archive'],
   method: 'POST',
   path: `${base}/{recordId}:restore`,
   summary: 'Restore an archived record.',
@@ -116,6 +120,7 @@ const restore = operation({
 const upsert = operation({
   ...writing,
   id: 'developerRecordsUpsert',
+  objectActions: ['create', 'update'],
   method: 'PUT',
   path: `${base}/by-key/{externalKey}`,
   summary: 'Update the record with this external key, or create it.',
@@ -136,6 +141,7 @@ const upsert = operation({
 const setParticipants = operation({
   ...writing,
   id: 'developerRecordsSetParticipants',
+  objectActions: ['update'],
   method: 'PUT',
   path: `${base}/{recordId}/participants`,
   summary: 'Replace the users who take part in a record.',
@@ -157,6 +163,7 @@ const setParticipants = operation({
 const batch = operation({
   ...writing,
   id: 'developerRecordsBatch',
+  objectActions: ['create', 'update', 'archive'],
   method: 'POST',
   path: `${base}:batch`,
   summary: 'Create, update, archive and upsert up to 200 records.',

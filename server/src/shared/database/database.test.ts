@@ -126,7 +126,7 @@ describe('the wall around an organisation', () => {
 
 describe('every table stands behind the wall', () => {
   /** What belongs to nobody: counters, the history of the schema, and people, who are reached through their accounts. */
-  const open = ['portico.builder', 'portico.epoch', 'portico.migration']
+  const open = ['portico.builder', 'portico.epoch', 'portico.installation', 'portico.migration']
 
   /**
    * Tables that miss row-level security, FORCE, or a policy that asks who is bound: for tables with an organisation the
@@ -444,6 +444,11 @@ describe('the end of a transaction', () => {
     expect(outcomes.some((outcome) => outcome.status === 'rejected')).toBe(true)
     expect(await Promise.all([1, 2, 3, 4].map((n) => database.transact('read', alice, async () => n)))).toHaveLength(4)
   })
+})
+
+test.each(['read', 'write'] as const)('a statement that comes after its %s is refused', async (mode) => {
+  const late = await database.transact(mode, alice, async (tx) => () => tx.rows(sql`SELECT 1`))
+  await expect(late()).rejects.toThrow('The transaction is over.')
 })
 
 describe('limits', () => {

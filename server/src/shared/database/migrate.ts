@@ -25,7 +25,7 @@ export async function migrate(connection: ConnectionSettings, report: ReportProg
   await client.connect()
   try {
     await client.query('SELECT pg_advisory_lock($1)', [migrationLock])
-    await prepareRoles(client)
+    await prepareRoles(client).catch(explainMissingRight)
     await client.query('SET ROLE portico_owner')
     const applied = await readApplied(client)
     const known = await readMigrations()
@@ -37,6 +37,15 @@ export async function migrate(connection: ConnectionSettings, report: ReportProg
   } finally {
     await client.end()
   }
+}
+
+/** Making roles takes a right that the owner of a database does not have by itself. */
+function explainMissingRight(error: Error & { code?: string }): never {
+  if (error.code !== '42501') throw error
+  throw new DatabaseServerError(
+    `The database user lacks a right (${error.message}). It must own the database and be allowed to create roles: ` +
+      'ALTER ROLE <user> CREATEROLE.',
+  )
 }
 
 /**

@@ -10,10 +10,16 @@ let namesMade = 0
 const seen = new Map<string, number>()
 const seenMax = 2000
 
+/**
+ * Longer texts come from filters with many values. They are never the same twice, a plan of one takes megabytes in every
+ * connection, and a map of them would hold gigabytes here.
+ */
+const textMax = 8192
+
 /** The name of a statement; undefined for one that is prepared for this time only. */
 export function nameOf(text: string): string | undefined {
   const known = names.get(text)
-  if (known !== undefined || names.size >= namesMax) return known
+  if (known !== undefined || names.size >= namesMax || text.length > textMax) return known
   const uses = (seen.get(text) ?? 0) + 1
   if (uses < 3) {
     if (seen.size >= seenMax) seen.clear()

@@ -43,6 +43,20 @@ function sender(client: pg.ClientBase, open: (batch: Batch) => void = () => {}):
 }
 
 /**
+ * A transaction ends with its work. A branch of it that comes late must not run in the transaction of whoever has the
+ * connection next.
+ */
+function lifetime(send: Send): { readonly during: Send; end(): void } {
+  let over = false
+  return {
+    during: (statement) => (over ? Promise.reject(new Error('The transaction is over.')) : send(statement)),
+    end: () => {
+      over = true
+    },
+  }
+}
+
+/**
  * Reads. What is issued in one turn is one transaction, with its own binding: it goes out and ends in one write, and the
  * database holds nothing open while this process thinks. READ COMMITTED gives each statement its own snapshot anyway.
  */
@@ -54,7 +68,9 @@ export async function runRead<T>(client: pg.ClientBase, binding: Binding, work: 
     outcome.catch(() => {}) // looked at below, when the work is done
     bound.push(outcome)
   })
-  const [result] = await Promise.allSettled([work({ rows: rowsBy(send), savepoint: (fn) => fn() })])
+  const { during, end } = lifetime(send)
+  const [result] = await Promise.allSettled([work({ rows: rowsBy(during), savepoint: (fn) => fn() })])
+  end()
   // Work that asked the database nothing must not be answered on rights that are gone either.
   if (bound.length === 0) bound.push(sender(client)(bind))
   for (const outcome of bound) binding.check?.((await outcome).rows)
@@ -64,12 +80,14 @@ export async function runRead<T>(client: pg.ClientBase, binding: Binding, work: 
 /** Writes. BEGIN, the binding and the statements of the first turn are one write; COMMIT is waited for. */
 export async function runWrite<T>(client: pg.ClientBase, binding: Binding, work: Work<T>): Promise<T> {
   const send = sender(client)
+  const { during, end } = lifetime(send)
   try {
     const [begun, bound, result] = await Promise.allSettled([
       send({ text: 'BEGIN', values: [] }),
       send({ text: binding.text.write, values: binding.values }),
-      work({ rows: rowsBy(send), savepoint: savepointBy(send) }),
+      work({ rows: rowsBy(during), savepoint: savepointBy(during) }),
     ])
+    end()
     valueFrom(begun)
     binding.check?.(valueFrom(bound).rows)
     const value = valueFrom(result)

@@ -114,11 +114,12 @@ function equals(target: Target, alias: string, value: unknown): Sql {
 }
 
 function isIn(target: Target, alias: string, values: readonly unknown[]): Sql {
-  if (isFolded(target.field)) {
-    if (values.length === 0) return sql`false`
-    return sql`${compared(target, alias)} = ANY (ARRAY[${join(values.map((value) => folded(value as string)))}])`
-  }
   const list = values as string[]
+  if (isFolded(target.field)) {
+    // One parameter, however long the list: the text of the statement stays short and the same.
+    const folding = raw(foldedExpression('v'))
+    return sql`${compared(target, alias)} = ANY (ARRAY(SELECT ${folding} FROM unnest(${list}::text[]) AS v))`
+  }
   const exact = sql`${column(alias, target.exact)} = ANY (${list}::${castOf(target.field)}[])`
   if (!isFloatBesideExact(target.field)) return exact
   return sql`(${column(alias, target.compared)} = ANY (${list}::double precision[]) AND ${exact})`

@@ -5,6 +5,7 @@ import { dataTypeOf, type Operator, operators } from '../catalogue/data-types.ts
 import type { Field } from '../catalogue/field.ts'
 import { BadValue, readText } from '../catalogue/values.ts'
 import { comparedColumn } from '../modelling/physical-table.ts'
+import { noSuchField } from './hints.ts'
 
 /**
  * The filter language (contract 4): a tree of `and`, `or`, `not`, comparisons and one-hop `related`. This file reads and
@@ -96,7 +97,7 @@ class FilterReader {
   ): Condition {
     if (hops > 0) refuse(at, '`related` reaches one hop, not further.')
     const field = typeof node['related'] === 'string' ? access.readableByKey.get(node['related']) : undefined
-    if (!field) throw fail('unknown_field', { field: `${at}.related`, message: 'There is no such field.' })
+    if (!field) throw fail('unknown_field', { field: `${at}.related`, message: noSuchField(node['related'], access) })
     const target =
       field.referenceObjectId === null ? undefined : this.scope.profile.byObjectId.get(field.referenceObjectId)
     if (!target) refuse(`${at}.related`, 'Expected a reference field to an object that you may read.')
@@ -111,7 +112,7 @@ class FilterReader {
   private comparison(node: Record<string, unknown>, at: string, access: ObjectAccess): Condition {
     if (++this.leaves > leavesMax) refuse(at, `A filter has at most ${leavesMax} comparisons.`)
     const target = targetOf(node['field'], access)
-    if (!target) throw fail('unknown_field', { field: `${at}.field`, message: 'There is no such field.' })
+    if (!target) throw fail('unknown_field', { field: `${at}.field`, message: noSuchField(node['field'], access) })
     const operator = node['op'] as Operator
     if (!operators.includes(operator)) refuse(`${at}.op`, `Expected one of ${operators.join(', ')}.`)
     if (!operatorsOf(target.field).includes(operator)) {

@@ -3,6 +3,7 @@ import type { ObjectAccess } from '../access/permissions.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { BadValue } from '../catalogue/values.ts'
+import { noSuchField } from './hints.ts'
 
 /** Reading what a client wants to write: names, rights, types, limits, required fields. Nothing here touches the database. */
 export interface WriteBody {
@@ -28,7 +29,7 @@ export function readFields(raw: Readonly<Record<string, unknown>>, access: Objec
   for (const [key, value] of Object.entries(raw)) {
     const refuse = (code: ErrorCode, message: string) => details.push({ field: `${at}.${key}`, code, message })
     const field = access.readableByKey.get(key)
-    if (!field) refuse('unknown_field', 'There is no such field.')
+    if (!field) refuse('unknown_field', noSuchField(key, access))
     else if (dataTypeOf(field).readOnly) refuse('field_read_only', 'The service sets this field.')
     else if (!access.writableKeys.has(key)) refuse('permission_denied', 'You may not write this field.')
     else if (value === null) values.set(field, null)

@@ -1,6 +1,7 @@
 import type { ObjectAccess } from '../access/permissions.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
+import { BadValue } from '../catalogue/values.ts'
 
 /** JSON Schemas of `fields` for one caller: as read, on create, on update. */
 export interface FieldsSchemas {
@@ -31,7 +32,7 @@ function strict(fields: readonly Field[], schemaOf: (field: Field) => object) {
 }
 
 function propertySchema(field: Field, nullable: boolean): object {
-  const schema = dataTypeOf(field).schema(field)
+  const schema = withFittingExample(field, dataTypeOf(field).schema(field))
   const { minimum, maximum } = field.validation
   const limits = {
     ...(minimum !== undefined && { minimum }),
@@ -49,5 +50,33 @@ function propertySchema(field: Field, nullable: boolean): object {
     ...described,
     type: Array.isArray(type) ? [...type, 'null'] : [type, 'null'],
     ...(Array.isArray(schema['enum']) && { enum: [...schema['enum'], null] }),
+  }
+}
+
+/** The example of a type need not fulfil the limits of a field; another may, and otherwise there is none. */
+function withFittingExample(field: Field, schema: Record<string, unknown>): Record<string, unknown> {
+  if (Object.keys(field.validation).length === 0) return schema
+  const { examples = [], ...rest } = schema as { examples?: readonly unknown[] }
+  const fitting = [...examples, ...otherExamples(field, examples[0])].find((value) => isFit(field, value))
+  return fitting === undefined ? rest : { ...rest, examples: [fitting] }
+}
+
+function otherExamples(field: Field, usual: unknown): unknown[] {
+  const { minimum, maximum, minLength = 0, maxLength } = field.validation
+  const bounds = [minimum, maximum].filter((bound) => bound !== undefined)
+  if (typeof usual === 'number') return bounds
+  if (typeof usual !== 'string') return []
+  if (field.dataType === 'decimal') return ['1250', ...bounds.map(String)]
+  const texts = ['ABC-123', 'AB-1', 'A1', 'ABC', 'abc', 'AB', 'A', '12345', '123', '1', field.label]
+  return [...texts, usual.slice(0, maxLength), usual.padEnd(minLength, ' and so on')]
+}
+
+function isFit(field: Field, value: unknown): boolean {
+  try {
+    dataTypeOf(field).read(value, field)
+    return true
+  } catch (error) {
+    if (error instanceof BadValue) return false
+    throw error
   }
 }

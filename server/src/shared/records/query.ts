@@ -5,6 +5,7 @@ import type { Field } from '../catalogue/field.ts'
 import type { Cursors } from '../cursors.ts'
 import { searchPatterns } from '../search-text.ts'
 import { type Condition, type FilterScope, parseFilter } from './filter.ts'
+import { noSuchField } from './hints.ts'
 import { parseSort, type Sort } from './sort.ts'
 
 /** A search of records as it arrives (contract 4). Its shape has been validated; names and values have not. */
@@ -37,7 +38,7 @@ export interface RecordQuery extends Selection {
   readonly position: readonly (string | null)[] | undefined
   /** The fields to return, in the order of the definition. */
   readonly fields: readonly Field[]
-  /** The fields to read: those and the one that names the record. */
+  /** The fields to read: those, the one that names the record, and those whose records are expanded. */
   readonly columns: readonly Field[]
   readonly expand: readonly { readonly field: Field; readonly access: ObjectAccess }[]
   readonly includeTotal: boolean
@@ -80,6 +81,7 @@ export function parseQuery(body: SearchBody, scope: FilterScope, cursors: Cursor
     selection.includeArchived,
   ]
   const fields = chosenFields(body.fields, access)
+  const expand = expansions(body.expand ?? [], scope)
   return {
     ...selection,
     sort,
@@ -87,8 +89,8 @@ export function parseQuery(body: SearchBody, scope: FilterScope, cursors: Cursor
     pageSize: body.pageSize ?? pageSizeDefault,
     position: body.cursor === undefined ? undefined : cursors.open(identity, body.cursor),
     fields,
-    columns: withNameField(fields, access),
-    expand: expansions(body.expand ?? [], scope),
+    columns: withFields(fields, [nameFieldOf(access), ...expand.map(({ field }) => field)]),
+    expand,
     includeTotal: body.includeTotal ?? false,
     identity,
   }
@@ -98,23 +100,29 @@ export function chosenFields(names: readonly string[] | undefined, access: Objec
   if (names === undefined) return access.readable
   names.forEach((name, index) => {
     if (!access.readableByKey.has(name)) {
-      throw fail('unknown_field', { field: `fields[${index}]`, message: 'There is no such field.' })
+      throw fail('unknown_field', { field: `fields[${index}]`, message: noSuchField(name, access) })
     }
   })
   return access.readable.filter((field) => names.includes(field.fieldKey))
 }
 
-function withNameField(fields: readonly Field[], access: ObjectAccess): readonly Field[] {
-  const { nameField } = access.object
-  const known = fields.includes(nameField) || !access.readableByKey.has(nameField.fieldKey)
-  return known ? fields : [...fields, nameField]
+function nameFieldOf({ object, readableByKey }: ObjectAccess): Field | undefined {
+  return readableByKey.get(object.nameField.fieldKey)
+}
+
+function withFields(fields: readonly Field[], more: readonly (Field | undefined)[]): readonly Field[] {
+  const missing = new Set(more.filter((field) => field !== undefined && !fields.includes(field)) as Field[])
+  return missing.size === 0 ? fields : [...fields, ...missing]
 }
 
 export function expansions(names: readonly string[], { access, profile }: FilterScope): RecordQuery['expand'] {
   return names.map((name, index) => {
     const position = `expand[${index}]`
+    // Here and not in the schema: `uniqueItems` takes time by the square of a list, however short the list may be.
+    if (names.indexOf(name) < index)
+      throw fail('validation_failed', { field: position, message: 'Name each field once.' })
     const field = access.readableByKey.get(name)
-    if (!field) throw fail('unknown_field', { field: position, message: 'There is no such field.' })
+    if (!field) throw fail('unknown_field', { field: position, message: noSuchField(name, access) })
     const target = field.referenceObjectId === null ? undefined : profile.byObjectId.get(field.referenceObjectId)
     if (!target) {
       throw fail('validation_failed', {

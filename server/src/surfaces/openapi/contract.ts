@@ -4,9 +4,9 @@ import type { BaseContext, Operation } from '../../kernel/operation.ts'
 import type { Registry } from '../../kernel/registry.ts'
 import { canonical } from './canonical.ts'
 import { type Json, titlesOf } from './json-schema.ts'
+import { allows, type ContractObject } from './objects.ts'
 import { projectOperation } from './project-operation.ts'
 import { createProjection, type Projection } from './projection.ts'
-import type { ContractObject } from './schema-set.ts'
 import { schemeNameOf, schemeOf } from './security.ts'
 
 /** Pinned by specification 9; the fingerprint, not this, tells one contract from another. */
@@ -45,8 +45,15 @@ export function isOpenTo(
   return operation.scope === null || caller.scopes.has(operation.scope)
 }
 
+/** Is there an object with which the operation is allowed? Without one the roles of the caller rule it out. */
+function hasObject({ objectActions }: Pick<Operation, 'objectActions'>, objects: readonly ContractObject[]): boolean {
+  return objectActions === undefined || objects.some((object) => allows(object, objectActions))
+}
+
 function documentOf<Context extends BaseContext>({ registry, caller, objects, baseUrl }: ContractInput<Context>): Json {
-  const operations = registry.operations.filter((operation) => isOpenTo(operation, caller))
+  const operations = registry.operations.filter(
+    (operation) => isOpenTo(operation, caller) && hasObject(operation, objects),
+  )
   const projection = createProjection(caller.appId, objects, titlesOf(registry.operations))
   const paths: Record<string, Record<string, Json>> = {}
   for (const operation of operations) {
@@ -62,11 +69,20 @@ function documentOf<Context extends BaseContext>({ registry, caller, objects, ba
     servers: [{ url: baseUrl, description: 'This service.' }],
     tags: [...new Set(operations.map((operation) => operation.area))].map((area) => ({
       name: area,
-      description: `${area} operations open to this credential.`,
+      description: areaDescriptions[area] ?? `${area}.`,
     })),
     paths,
     components: componentsOf(operations, projection),
   }
+}
+
+/** One sentence for each resource family. */
+export const areaDescriptions: Readonly<Record<string, string>> = {
+  Discovery: 'Who the credential is, and this document.',
+  Objects: 'The objects that the caller may read, and the fields of each with types, limits and rights.',
+  Records: 'Search, read and change the records of an object, one at a time or in batches.',
+  Diagnostics: 'What the service noted about a request, found by its correlation id.',
+  Pages: 'Pages of the application and their drafts.',
 }
 
 const info = {

@@ -8,7 +8,7 @@ import { AppParams, Nullable, PageSize, Revision, Strict, Timestamp, Uuid } from
 import { assertValid } from '../../kernel/validation.ts'
 import { projectContract } from './contract.ts'
 import type { Json } from './json-schema.ts'
-import type { ContractObject } from './schema-set.ts'
+import type { ContractObject } from './objects.ts'
 
 const operation = operationFor<BaseContext>()
 const records = '/v1/apps/{saasAppId}/objects/{objectKey}/records'
@@ -119,7 +119,17 @@ function object(key: string, label: string): ContractObject {
   // Two fields with one label, which differ: labels are not names of schemas.
   const name = { type: 'string', title: 'Name', description: `The name of a ${key}.`, examples: ['Big deal'] }
   const schema = { type: 'object', description: label, properties: { name } }
-  return { objectKey: key, label, jsonSchema: { record: schema, create: schema, update: schema } }
+  return {
+    objectKey: key,
+    label,
+    create: true,
+    update: true,
+    archive: true,
+    jsonSchema: { record: schema, create: schema, update: schema },
+    nameField: 'name',
+    expandable: [],
+    uniqueFields: [],
+  }
 }
 const objects = [object('deal', 'Deal'), object('company', 'Company')]
 
@@ -186,9 +196,9 @@ describe('the document', () => {
     const { text: written, document } = project()
     expect(Object.keys(at(document, 'components', 'schemas')).sort()).toEqual([
       'ApiErrorResponse',
-      'CompanyRecord',
+      'CompanyFields',
       'CompanyUpdate',
-      'DealRecord',
+      'DealFields',
       'DealUpdate',
       'Filter',
       'Thing',
@@ -204,8 +214,8 @@ describe('the document', () => {
       registry,
       objects: [object('deal', 'Deal'), object('my_deal', 'A'), object('my-deal', 'B')],
     })
-    const names = Object.keys(at(document, 'components', 'schemas')).filter((name) => name.endsWith('Record'))
-    expect(names.sort()).toEqual(['Deal2Record', 'DealRecord', 'MyDeal2Record', 'MyDealRecord'])
+    const names = Object.keys(at(document, 'components', 'schemas')).filter((name) => /Fields|Record/.test(name))
+    expect(names.sort()).toEqual(['Deal2Fields', 'DealRecord', 'MyDeal2Fields', 'MyDealFields'])
     expect(at(document, 'components', 'schemas', 'DealRecord', 'properties')).toHaveProperty('n')
   })
 

@@ -2,20 +2,24 @@ import type { Operation } from '../../kernel/operation.ts'
 import { scopeDescriptions } from '../../kernel/scopes.ts'
 import { exampleOf } from './examples.ts'
 import type { Json } from './json-schema.ts'
+import { allows, type ContractObject, exemplary } from './objects.ts'
 import type { Projection } from './projection.ts'
 import { hasETag, responsesOf } from './responses.ts'
 import { schemeNameOf } from './security.ts'
 
 /** Writes one operation as OpenAPI says it. Everything comes from its declaration. */
 export function projectOperation(operation: Operation<never>, projection: Projection): Json {
+  const objects = projection.objects.filter((object) => allows(object, operation.objectActions))
+  const takesObject = 'objectKey' in ((operation.params as unknown as Json)['properties'] as Json)
+  const object = takesObject ? exemplary(objects) : undefined
   return {
     operationId: operation.id,
     summary: operation.summary,
     description: descriptionOf(operation),
     tags: [operation.area],
-    parameters: parametersOf(operation, projection),
-    ...(operation.body && { requestBody: requestBodyOf(operation, projection) }),
-    responses: responsesOf(operation, projection),
+    parameters: parametersOf(operation, projection, { objects, object }),
+    ...(operation.body && { requestBody: requestBodyOf(operation, projection, object) }),
+    responses: responsesOf(operation, projection, object),
     security: operation.credentials.map((kind) => ({ [schemeNameOf(kind)]: [] })),
     'x-rate-class': operation.rateClass,
     ...(operation.scope && { 'x-required-scope': operation.scope }),
@@ -33,44 +37,50 @@ function lowerFirst(sentence: string): string {
   return sentence.charAt(0).toLowerCase() + sentence.slice(1)
 }
 
-function parametersOf(operation: Operation<never>, projection: Projection): readonly Json[] {
+/** The objects that the operation works on, and the one that its examples speak of. */
+interface Choice {
+  readonly objects: readonly ContractObject[]
+  readonly object: ContractObject | undefined
+}
+
+function parametersOf(operation: Operation<never>, projection: Projection, choice: Choice): readonly Json[] {
   return [
-    ...named(operation.params as unknown as Json, 'path', projection),
-    ...named((operation.query ?? {}) as unknown as Json, 'query', projection),
+    ...named(operation.params as unknown as Json, 'path', projection, choice),
+    ...named((operation.query ?? {}) as unknown as Json, 'query', projection, choice),
     ...(operation.transaction === 'write' ? [projection.parameter('Idempotency-Key', idempotencyKey)] : []),
     ...(operation.ifMatch ? [projection.parameter('If-Match', ifMatch)] : []),
     ...(hasETag(operation) ? [projection.parameter('If-None-Match', ifNoneMatch)] : []),
   ]
 }
 
-function named(source: Json, place: 'path' | 'query', projection: Projection): Json[] {
+function named(source: Json, place: 'path' | 'query', projection: Projection, choice: Choice): Json[] {
   const required = (source['required'] ?? []) as readonly string[]
-  return Object.entries((source['properties'] ?? {}) as Readonly<Record<string, Json>>).map(([name, property]) => {
-    const { description, examples, ...schema } = withCallersChoice(name, projection.schemas.use(property), projection)
-    const example = exampleOf({ ...schema, ...(examples !== undefined && { examples }) }, 'request', projection.schemas)
+  return Object.entries((source['properties'] ?? {}) as Readonly<Record<string, Json>>).map(([name, declared]) => {
+    const property = withCallersChoice(name, declared, projection.appId, choice)
+    const { description, examples: _, ...schema } = projection.schemas.use(property)
     const parameter = {
       name,
       in: place,
       required: place === 'path' || required.includes(name),
       description,
       schema,
-      example,
+      example: exampleOf(property, { use: 'request', object: choice.object }),
     }
     return place === 'path' ? projection.parameter(name, parameter) : parameter
   })
 }
 
 /** The caller's own application and its own objects are known, so the document says them. */
-function withCallersChoice(name: string, schema: Json, { appId, objectKeys }: Projection): Json {
+function withCallersChoice(name: string, schema: Json, appId: string, { objects, object }: Choice): Json {
   if (name === 'saasAppId') return { ...schema, examples: [appId] }
-  if (name !== 'objectKey' || objectKeys.length === 0) return schema
+  if (name !== 'objectKey' || object === undefined) return schema
   const { pattern: _, minLength: __, maxLength: ___, ...rest } = schema
-  return { ...rest, enum: objectKeys, examples: [objectKeys[0]] }
+  return { ...rest, enum: objects.map(({ objectKey }) => objectKey), examples: [object.objectKey] }
 }
 
-function requestBodyOf(operation: Operation<never>, { schemas }: Projection): Json {
+function requestBodyOf(operation: Operation<never>, { schemas }: Projection, object: ContractObject | undefined): Json {
   const schema = schemas.use(operation.body!)
-  const example = exampleOf(schema, 'request', schemas)
+  const example = exampleOf(operation.body!, { use: 'request', object })
   return { required: !operation.bodyOptional, content: { 'application/json': { schema, example } } }
 }
 

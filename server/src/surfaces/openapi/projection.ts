@@ -1,12 +1,13 @@
 import { canonical } from './canonical.ts'
 import type { Json } from './json-schema.ts'
-import { type ContractObject, createSchemaSet, type SchemaSet } from './schema-set.ts'
+import type { ContractObject } from './objects.ts'
+import { createSchemaSet, type SchemaSet } from './schema-set.ts'
 
 /** What grows while operations are written into a document: the components that they share. */
 export interface Projection {
   readonly appId: string
-  /** The keys of the caller's objects, sorted. */
-  readonly objectKeys: readonly string[]
+  /** The caller's objects, by key. */
+  readonly objects: readonly ContractObject[]
   readonly schemas: SchemaSet
   readonly parameters: ReadonlyMap<string, Json>
   readonly headers: ReadonlyMap<string, Json>
@@ -27,7 +28,7 @@ export function createProjection(
   const responses = new Map<string, Json>()
   return {
     appId,
-    objectKeys: objects.map((object) => object.objectKey).sort(),
+    objects: objects.toSorted((a, b) => (a.objectKey < b.objectKey ? -1 : 1)),
     schemas: createSchemaSet(objects, reserved),
     parameters,
     headers,

@@ -5,6 +5,7 @@ import { errorCodesOf } from '../../kernel/registry.ts'
 import { ApiErrorResponse } from '../../kernel/schemas.ts'
 import { exampleOf } from './examples.ts'
 import type { Json } from './json-schema.ts'
+import type { ContractObject } from './objects.ts'
 import type { Projection } from './projection.ts'
 
 const exampleCorrelationId = '0199a1b2-0000-7000-8000-0000000000c1'
@@ -40,10 +41,14 @@ function refer(projection: Projection, ...names: readonly (keyof typeof commonHe
 }
 
 /** Every answer of an operation, by status. */
-export function responsesOf(operation: Operation<never>, projection: Projection): Json {
+export function responsesOf(
+  operation: Operation<never>,
+  projection: Projection,
+  object: ContractObject | undefined,
+): Json {
   const declared = declaredHeaders(operation)
   return {
-    ...successes(operation, declared, projection),
+    ...successes(operation, declared, projection, object),
     ...(hasETag(operation) && {
       304: {
         description: 'What `If-None-Match` names is still current.',
@@ -72,7 +77,12 @@ const successWords: Readonly<Record<string, string>> = {
   204: 'Done; there is nothing to return.',
 }
 
-function successes(operation: Operation<never>, declared: Record<string, Json>, projection: Projection): Json {
+function successes(
+  operation: Operation<never>,
+  declared: Record<string, Json>,
+  projection: Projection,
+  object: ContractObject | undefined,
+): Json {
   const { schemas } = projection
   const headers = {
     ...refer(projection, 'X-Correlation-Id', 'RateLimit', 'RateLimit-Policy'),
@@ -81,7 +91,7 @@ function successes(operation: Operation<never>, declared: Record<string, Json>, 
   }
   const entries = Object.entries(operation.responses).map(([status, source]) => {
     const schema = schemas.use(source)
-    const content = { 'application/json': { schema, example: exampleOf(schema, 'response', schemas) } }
+    const content = { 'application/json': { schema, example: exampleOf(source, { use: 'response', object }) } }
     return [status, { description: successWords[status] ?? 'Done.', headers, content }]
   })
   return Object.fromEntries(entries)

@@ -1,15 +1,9 @@
+import type { ObjectAction } from '../../kernel/operation.ts'
 import { canonical } from './canonical.ts'
+import { filterSchemas } from './filter-schemas.ts'
 import { type Json, mapSchemas } from './json-schema.ts'
+import { allows, type ContractObject, exemplary, markActions, markedExample } from './objects.ts'
 import { simplify } from './simplify.ts'
-
-/** The record schemas of one object, as the caller may see and write it. */
-export interface ContractObject {
-  readonly objectKey: string
-  readonly label: string
-  readonly jsonSchema: { readonly record: object; readonly create: object; readonly update: object }
-}
-
-export type ObjectSchemaKind = keyof ContractObject['jsonSchema']
 
 /**
  * The schemas of a document. `use` returns a schema as it stands in the document; what has a title is lifted to
@@ -31,23 +25,64 @@ export function createSchemaSet(objects: readonly ContractObject[], reserved: Re
   const named = nameObjects(objects, reserved)
   return { use: convert, components }
 
-  function convert(schema: object): Json {
+  /** `object`: whose record the schema is a part of, where it is of one object only. */
+  function convert(schema: object, object?: ContractObject): Json {
     const node = schema as Json
     const kind = node['x-object-schema']
-    if (typeof kind === 'string') return convertMarked(node, kind as ObjectSchemaKind)
+    if (typeof kind === 'string') return convertFields(node, kind, object)
+    if (Array.isArray(node['x-filter-operators'])) return convertFilter(node, node['x-filter-operators'])
     if (typeof node['$ref'] === 'string') return convertReference(node, node['$ref'])
-    if (typeof node['title'] === 'string') return lift(componentName(node['title']), node)
-    return convertKeywords(node)
+    if (typeof node['title'] !== 'string') return convertKeywords(node, object)
+    const name = componentName(node['title'])
+    return node['x-object-record'] === true && named.length > 0 ? liftRecords(name, node) : lift(name, node)
   }
 
-  /** A place for the schemas of the caller's objects; without any object its own, general schema stands. */
-  function convertMarked({ 'x-object-schema': _, ...general }: Json, kind: ObjectSchemaKind): Json {
-    const anyOf = [...named]
-      .filter(([, one]) => one.kind === kind)
-      .map(([name, one]) => lift(name, one.schema, writeOut))
-    if (anyOf.length === 0) return convert(general)
+  /** A place for the fields of the caller's objects; without any object its own, general schema stands. */
+  function convertFields({ 'x-object-schema': _, ...general }: Json, mark: string, object?: ContractObject): Json {
+    const place = fieldsPlaces[mark]!
+    const references = named
+      .filter((one) => (object ? one.object === object : allows(one.object, place.actions)))
+      .map((one) => lift(one.stem + place.suffix, one.schemas[place.suffix], writeOut))
     const { description } = general
-    return { ...(description !== undefined && { description }), anyOf }
+    if (references.length === 0) return convert(general)
+    const described = description !== undefined && { description }
+    return references.length === 1 ? { ...described, ...references[0] } : { ...described, anyOf: references }
+  }
+
+  /** The record of an object is told by its `objectKey`, so that a client that read it knows the types of its fields. */
+  function liftRecords(name: string, node: Json): Json {
+    const properties = node['properties'] as Readonly<Record<string, Json>>
+    const records = named.map(({ object, stem }) => {
+      const { objectKey } = object
+      const key = { type: 'string', const: objectKey, description: 'The key of the object.' }
+      const record = {
+        ...node,
+        description: `${object.label}: a record.`,
+        properties: { ...properties, objectKey: key },
+      }
+      return [objectKey, lift(`${stem}Record`, record, (source) => convertKeywords(source, object))] as const
+    })
+    const mapping = Object.fromEntries(records.map(([objectKey, reference]) => [objectKey, reference['$ref']]))
+    return lift(
+      name,
+      {
+        description: node['description'],
+        oneOf: records.map(([, reference]) => reference),
+        discriminator: { propertyName: 'objectKey', mapping },
+      },
+      (source) => source,
+    )
+  }
+
+  function convertFilter({ description }: Json, operators: readonly unknown[]): Json {
+    for (const [name, schema] of Object.entries(filterSchemas(operators))) {
+      lift(name, name === 'Filter' ? { ...schema, examples: [exampleOf('filter')] } : schema, (source) => source)
+    }
+    return { description, $ref: `${refPrefix}Filter` }
+  }
+
+  function exampleOf(mark: string, object = exemplary(objects, markActions[mark])): unknown {
+    return markedExample(mark, object)
   }
 
   /** A recursive schema brings its definitions along: `{ $defs: { Filter: … }, $ref: 'Filter' }`. */
@@ -60,7 +95,7 @@ export function createSchemaSet(objects: readonly ContractObject[], reserved: Re
     }
   }
 
-  function lift(name: string, node: Json, write = convertKeywords): Json {
+  function lift(name: string, node: Json, write: (source: Json) => Json = convertKeywords): Json {
     const before = lifted.get(node)
     if (before) return before
     const reference = { $ref: refPrefix + name }
@@ -75,8 +110,12 @@ export function createSchemaSet(objects: readonly ContractObject[], reserved: Re
     return reference
   }
 
-  function convertKeywords(node: Json): Json {
-    return simplify(mapSchemas(node, convert))
+  function convertKeywords(
+    { 'x-object-example': mark, 'x-object-record': _, ...node }: Json,
+    object?: ContractObject,
+  ): Json {
+    const converted = simplify(mapSchemas(node, (inner) => convert(inner, object)))
+    return typeof mark === 'string' ? { ...converted, examples: [exampleOf(mark, object)] } : converted
   }
 
   /** In the schemas of objects a title is the label of a field, which any number of fields may have. */
@@ -85,30 +124,49 @@ export function createSchemaSet(objects: readonly ContractObject[], reserved: Re
   }
 }
 
-const kinds = ['record', 'create', 'update'] as const
-
-/** `sales_order` gives SalesOrderRecord, SalesOrderCreate, SalesOrderUpdate; keys that collide are numbered. */
-function nameObjects(objects: readonly ContractObject[], reserved: ReadonlySet<string>) {
-  const named = new Map<string, { readonly kind: ObjectSchemaKind; readonly schema: Json }>()
-  const isTaken = (stem: string) =>
-    kinds.map((kind) => stem + pascalCase(kind)).some((n) => named.has(n) || reserved.has(n))
-  const sorted = [...objects].sort((a, b) => (a.objectKey < b.objectKey ? -1 : 1))
-  for (const { objectKey, label, jsonSchema } of sorted) {
-    const base = pascalCase(objectKey)
-    let stem = base
-    for (let n = 2; isTaken(stem); n++) stem = `${base}${n}`
-    for (const kind of kinds) {
-      const { title: _, $id: __, ...schema } = jsonSchema[kind] as Json
-      named.set(stem + pascalCase(kind), { kind, schema: { description: `${label}: ${meaning[kind]}.`, ...schema } })
-    }
+/** Where fields of objects stand: which schema of each, and of which objects. */
+const fieldsPlaces: Readonly<Record<string, { readonly suffix: Suffix; readonly actions?: readonly ObjectAction[] }>> =
+  {
+    record: { suffix: 'Fields' },
+    create: { suffix: 'Create', actions: ['create'] },
+    update: { suffix: 'Update', actions: ['update'] },
+    upsert: { suffix: 'Update', actions: ['create', 'update'] },
   }
-  return named
+
+type Suffix = 'Fields' | 'Create' | 'Update'
+
+interface NamedObject {
+  readonly object: ContractObject
+  readonly stem: string
+  readonly schemas: Readonly<Record<Suffix, Json>>
 }
 
-const meaning: Readonly<Record<ObjectSchemaKind, string>> = {
-  record: 'what a record carries',
-  create: 'what a new record takes',
-  update: 'what a change takes',
+/** `sales_order` gives SalesOrderRecord, …Fields, …Create and …Update; keys that collide are numbered. */
+function nameObjects(objects: readonly ContractObject[], reserved: ReadonlySet<string>): readonly NamedObject[] {
+  const stems = new Set<string>()
+  const isTaken = (stem: string) =>
+    stems.has(stem) || ['Record', 'Fields', 'Create', 'Update'].some((suffix) => reserved.has(stem + suffix))
+  const sorted = [...objects].sort((a, b) => (a.objectKey < b.objectKey ? -1 : 1))
+  return sorted.map((object) => {
+    const base = pascalCase(object.objectKey)
+    let stem = base
+    for (let n = 2; isTaken(stem); n++) stem = `${base}${n}`
+    stems.add(stem)
+    const schemaOf = (source: object, meaning: string): Json => {
+      const { title: _, $id: __, ...schema } = source as Json
+      return { description: `${object.label}: ${meaning}.`, ...schema }
+    }
+    const { record, create, update } = object.jsonSchema
+    return {
+      object,
+      stem,
+      schemas: {
+        Fields: schemaOf(record, 'the fields of a record'),
+        Create: schemaOf(create, 'the fields that a new record takes'),
+        Update: schemaOf(update, 'the fields that a change takes'),
+      },
+    }
+  })
 }
 
 function pascalCase(key: string): string {

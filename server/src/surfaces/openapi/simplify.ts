@@ -2,10 +2,11 @@ import type { Json } from './json-schema.ts'
 
 /**
  * Writes a schema the way that readers and code generators know best, without changing what it accepts:
- * a union of constants as an enum, "or null" as a second type, a map as `additionalProperties`.
+ * a union of constants as an enum, the type beside an enum of strings, "or null" as a second type, a map as
+ * `additionalProperties`.
  */
 export function simplify(schema: Json): Json {
-  return writeMap(writeUnion(schema))
+  return writeMap(writeEnum(writeUnion(schema)))
 }
 
 function writeUnion(schema: Json): Json {
@@ -20,6 +21,12 @@ function writeUnion(schema: Json): Json {
   const only = others.length === 1 ? others[0]! : undefined
   if (nullable && only && typeof only['type'] === 'string') return orNull({ ...only, ...rest }, true)
   return schema
+}
+
+function writeEnum(schema: Json): Json {
+  const values = schema['enum']
+  if (!Array.isArray(values) || 'type' in schema || !values.every((value) => typeof value === 'string')) return schema
+  return { type: 'string', ...schema }
 }
 
 function orNull(schema: Json, nullable: boolean): Json {

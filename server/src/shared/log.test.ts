@@ -4,6 +4,7 @@ import type { Operation } from '../kernel/operation.ts'
 import type { Outcome } from '../kernel/pipeline.ts'
 import { makeToken } from './identity/tokens.ts'
 import { createLog, type LogLevel, logOutcome } from './log.ts'
+import { lineMax, redactLine } from './redaction.ts'
 
 function capture(level: LogLevel = 'trace', pretty = false) {
   const lines: string[] = []
@@ -26,7 +27,10 @@ test('no secret is written, wherever it hides', () => {
   log.info({ authorization: canary, Authorization: canary, 'Set-Cookie': [canary], cookie: { a: canary } }, 'headers')
   log.info({ deep: [{ deeper: { password: canary, clientSecret: { value: canary }, accessToken: 12345678 } }] }, 'deep')
   log.info({ headers: { 'x-outside-form-secret': canary, 'x-challenge-token': canary } }, 'headers')
-  log.child({ token: canary, requestToken: token }).warn('child')
+  log
+    .child({ token: canary, requestToken: token })
+    .child({ deep: { password: canary } })
+    .warn('child')
   log.error(new Error(`The header was Bearer ${token}`, { cause: new Error(`cause ${token}`, { cause: { token } }) }))
   log.error(
     { err: new AggregateError([new Error(token)], 'several'), other: new Error(token), text: `x${token}y` },
@@ -42,6 +46,7 @@ test('no secret is written, wherever it hides', () => {
   expect(text()).not.toContain(token.slice(9, 40))
   expect(text()).not.toContain('12345678')
   expect(lines).toHaveLength(10)
+  expect(parsed()[3]).toMatchObject({ token: '[redacted]', deep: { password: '[redacted]' } })
   // What helps is still there.
   expect(parsed()[5]).toMatchObject({ level: 'error', err: { type: 'AggregateError', message: 'several' } })
   expect(parsed()[6].err).toMatchObject({ code: '23505', constraint: 'contact_email' })
@@ -70,6 +75,39 @@ test('endless and cyclic objects are cut', () => {
   log.info(cycle, 'cycle')
   expect(text().length).toBeLessThan(200_000)
   expect(text()).toContain('[deeper]')
+})
+
+test('one request cannot fill the log with the names of its fields', () => {
+  const { log, text, parsed } = capture()
+  const details = Array.from({ length: 200 }, (_, at) => ({
+    field: `${at}${'token'.repeat(3200)}`,
+    code: 'unknown_field',
+    message: '',
+  }))
+  logOutcome(log, outcome(400, fail('validation_failed', { details })))
+  expect(parsed()[0].fields).toHaveLength(50)
+  expect(parsed()[0].fields[7]).toBe(`${details[7]!.field.slice(0, 200)}: unknown_field`)
+  expect(text().length).toBeLessThan(12_000)
+})
+
+test('strings are cut to 4 KB, and no secret is cut in half', () => {
+  const { log, parsed, text } = capture()
+  const url = `postgres://portico:${canary}@db.internal:5432/portico`
+  const long = `${'x'.repeat(4096 - 30)}${url}${'y'.repeat(10_000)}`
+  log.error({ err: new Error(long), long, [`${'k'.repeat(5000)}`]: 1 })
+  expect(parsed()[0].long).toHaveLength(4097)
+  expect(parsed()[0].err.message).toHaveLength(4097)
+  expect(Object.keys(parsed()[0])).toContain('k'.repeat(200))
+  expect(text()).not.toContain(canary.slice(0, 5))
+})
+
+test('a line is searched up to a bound, and what is longer is cut and said to be', () => {
+  const short = `${' '.repeat(lineMax - token.length)}${token}`
+  expect(redactLine(short)).toBe(`${' '.repeat(lineMax - token.length)}ptc_[redacted]`)
+  const line = JSON.parse(redactLine(`{"a":"${token}","b":"${'tokentoken'.repeat(lineMax)}"}\n`))
+  expect(line).toMatchObject({ level: 'warn', length: expect.any(Number) })
+  expect(line.beginning).toMatch(/^\{"a":"ptc_\[redacted\]","b":"tokentoken/)
+  expect(line.beginning).toHaveLength(4097)
 })
 
 test('an unlogged level costs nothing and writes nothing', () => {

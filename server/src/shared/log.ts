@@ -1,7 +1,8 @@
 import { createRequire } from 'node:module'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import type { ErrorDetail } from '../kernel/errors.ts'
 import type { Outcome } from '../kernel/pipeline.ts'
-import { redactJson, redactValue } from './redaction.ts'
+import { redactLine, redactValue } from './redaction.ts'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
@@ -16,13 +17,13 @@ export interface LogOptions {
 }
 
 /**
- * The structured log. Every object is copied without what its keys name as secret, and every line is searched for tokens
- * once more as text, because they turn up inside error messages.
+ * The structured log. Every object is copied without what its keys name as secret and cut to a size, and every line is
+ * searched for tokens once more as text, because they turn up inside error messages.
  */
 export function createLog({ level, pretty, destination }: LogOptions): Log {
   const redactFields = (fields: object) => redactValue(fields) as Record<string, unknown>
   const target = destination ?? pino.destination({ fd: 1, sync: true })
-  return pino(
+  const log = pino(
     {
       level,
       base: null,
@@ -30,10 +31,16 @@ export function createLog({ level, pretty, destination }: LogOptions): Log {
       // Errors are plain objects by then; see `redaction.ts`.
       serializers: { err: (described: unknown) => described },
       formatters: { level: (label) => ({ level: label }), bindings: redactFields, log: redactFields },
-      hooks: { streamWrite: redactJson },
+      hooks: { streamWrite: redactLine },
     },
     pretty ? prettyStream(target, destination === undefined) : target,
   )
+  // pino leaves the bindings of children as they are.
+  const { child } = log
+  log.child = function redacting(this: Log, fields: object, options?: object) {
+    return child.call(this, redactFields(fields), options)
+  } as typeof child
+  return log
 }
 
 /** Loaded only where somebody looks: it costs 20 ms at the start. */
@@ -55,6 +62,9 @@ export function logOutcome(log: Log, outcome: Outcome): void {
   } else if (log.isLevelEnabled('debug')) log.debug(fieldsOf(outcome), sentenceOf(outcome))
 }
 
+const fieldsMax = 50
+const fieldLengthMax = 200
+
 function fieldsOf({ correlationId, operation, caller, code, durationMs, failure }: Outcome): Record<string, unknown> {
   return {
     correlationId,
@@ -62,9 +72,13 @@ function fieldsOf({ correlationId, operation, caller, code, durationMs, failure 
     ...(code !== undefined && { code }),
     durationMs: Math.round(durationMs * 10) / 10,
     ...(caller && { tenantId: caller.tenantId, keyId: caller.keyId, actorId: caller.actor.id }),
-    // Which fields were wrong, never what was in them.
-    ...(failure?.details && { fields: failure.details.map((detail) => `${detail.field}: ${detail.code}`) }),
+    // Which fields were wrong, never what was in them. Clients choose the names of unknown ones, and how long those are.
+    ...(failure?.details && { fields: failure.details.slice(0, fieldsMax).map(nameOf) }),
   }
+}
+
+function nameOf({ field, code }: ErrorDetail): string {
+  return `${field.slice(0, fieldLengthMax)}: ${code}`
 }
 
 function sentenceOf({ operation, status }: Outcome): string {

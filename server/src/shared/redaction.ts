@@ -2,10 +2,10 @@
  * Keeps secrets out of what the service says about itself: the log and the diagnostics. By name, for values whose key
  * says what they are, at any depth; and by form, for tokens that turn up inside other text, such as an error message.
  */
-const secretNames = 'authorization|token|secret|password|passwd|cookie|pepper|master_?key|api[_-]?key|private_?key'
-const secretKeys = new RegExp(secretNames, 'i')
+const secretKeys = /authorization|token|secret|password|passwd|cookie|pepper|master_?key|api[_-]?key|private_?key/i
 const redacted = '[redacted]'
 
+/** Each takes linear time: what follows a start cannot be a start again, so no character is looked at for many of them. */
 const secretForms: readonly (readonly [RegExp, string])[] = [
   // Our own tokens, whole, cut short or mistyped.
   [/ptc_[A-Za-z0-9_]+/g, 'ptc_[redacted]'],
@@ -21,20 +21,24 @@ export function redactText(text: string): string {
   return clean
 }
 
-const namedSecret = new RegExp(`"([^"\\\\]*(?:${secretNames})[^"\\\\]*)":"(?:[^"\\\\]|\\\\.)*"`, 'gi')
+/** A line of the log is searched and written up to here. */
+export const lineMax = 65_536
 
-/** The same for a line of JSON, where the strings that a key names as secret are found too. */
-export function redactJson(line: string): string {
-  return redactText(line.replace(namedSecret, `"$1":"${redacted}"`))
+/** The same for a line of JSON. Of one that is too long only the beginning is kept, as text. */
+export function redactLine(line: string): string {
+  if (line.length <= lineMax) return redactText(line)
+  const beginning = clipped(line)
+  return `${JSON.stringify({ level: 'warn', msg: 'A line of the log was too long.', length: line.length, beginning })}\n`
 }
 
 const depthMax = 8
 const entriesMax = 200
-const textMax = 16_384
+const textMax = 4096
+const keyMax = 200
 
 /** A plain copy to be logged, without what a key names as secret, of bounded size, errors as `describeError` has them. */
 export function redactValue(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return value.length > textMax ? `${value.slice(0, textMax)}…` : value
+  if (typeof value === 'string') return clipped(value)
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Error) return describeError(value, depth)
@@ -45,11 +49,16 @@ export function redactValue(value: unknown, depth = 0): unknown {
   return redactObject(Object.entries(value), depth)
 }
 
+/** Redacted before it is cut, since half a secret may no longer look like one. */
+function clipped(text: string): string {
+  return text.length > textMax ? `${redactText(text.slice(0, 2 * textMax)).slice(0, textMax)}…` : text
+}
+
 function redactObject(entries: readonly (readonly [string, unknown])[], depth: number): Record<string, unknown> {
   const copy: Record<string, unknown> = {}
   for (const [key, value] of entries.slice(0, entriesMax)) {
     const silent = secretKeys.test(key) && value !== null && value !== undefined && typeof value !== 'boolean'
-    copy[key] = silent ? redacted : redactValue(value, depth + 1)
+    copy[key.slice(0, keyMax)] = silent ? redacted : redactValue(value, depth + 1)
   }
   return copy
 }
@@ -60,12 +69,12 @@ const namingProperties = ['code', 'severity', 'schema', 'table', 'column', 'cons
 /** An error and its causes, without the properties that libraries hang on errors: requests, headers, rows. */
 export function describeError(error: Error, depth = 0): Record<string, unknown> {
   const { name, message, stack, cause } = error
-  const described: Record<string, unknown> = { type: name, message }
+  const described: Record<string, unknown> = { type: name, message: clipped(message) }
   for (const property of namingProperties) {
     const value = (error as unknown as Record<string, unknown>)[property]
-    if (typeof value === 'string') described[property] = value
+    if (typeof value === 'string') described[property] = clipped(value)
   }
-  described['stack'] = stack
+  described['stack'] = stack && clipped(stack)
   if (depth >= depthMax) return described
   if (cause !== undefined) described['cause'] = redactValue(cause, depth + 1)
   if (error instanceof AggregateError) described['errors'] = redactValue(error.errors, depth + 1)

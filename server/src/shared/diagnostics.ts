@@ -67,7 +67,8 @@ export function createDiagnostics(parts: {
 }): Diagnostics {
   const { database, clock, log, metrics } = parts
   const queue = createOutcomeQueue<QueuedRequest>((count) => metrics?.diagnosticsDropped(count))
-  const sampler = createReadSampler(clock)
+  const readSampler = createSampler(clock)
+  const failureSampler = createSampler(clock)
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined
   let failuresInARow = 0
@@ -110,12 +111,21 @@ export function createDiagnostics(parts: {
     }
   }
 
+  /**
+   * Every change is kept. Reads and failures are sampled, each with a budget of their own: reads must not displace
+   * failures. A refusal for a used-up budget counts as a read: it exists to make a flood cheap.
+   */
+  function isKept({ operation, failure }: Outcome): boolean {
+    if (failure && failure.code !== 'rate_limited') return failureSampler.takes()
+    return (!failure && operation.transaction === 'write') || readSampler.takes()
+  }
+
   return {
     record(outcome) {
       metrics?.observe(outcome)
       logOutcome(log, outcome)
       // What builders do is in the audit log; what this keeps is looked up by organisations.
-      if (closed || !outcome.caller?.appId || !(mustKeep(outcome) || sampler.takes())) return
+      if (closed || !outcome.caller?.appId || !isKept(outcome)) return
       queue.add(rowOf(outcome, outcome.caller), outcome.failure !== undefined)
       schedule()
     },
@@ -138,22 +148,14 @@ export function createDiagnostics(parts: {
   }
 }
 
-/**
- * Every mutation and every failure can be looked up. A refusal for a used-up budget cannot be such a failure: it exists
- * to make a flood cheap.
- */
-function mustKeep({ operation, failure }: Outcome): boolean {
-  return failure ? failure.code !== 'rate_limited' : operation.transaction === 'write'
-}
-
-const readsKeptEachSecond = 200
-const readsSampledBeyond = 100
+const keptEachSecond = 200
+const sampledBeyond = 100
 
 /**
- * Reads are kept up to 200 a second for each process, beyond that one in a hundred: 5,000 reads a second must not become
- * 5,000 writes a second, which would cost the database more than the reads do.
+ * Takes 200 a second for each process, beyond that one in a hundred: 5,000 reads a second must not become 5,000 writes a
+ * second, which would cost the database more than the reads do. Nor must 5,000 failures, which cost a client even less.
  */
-function createReadSampler(clock: Clock) {
+function createSampler(clock: Clock) {
   let second = 0
   let seen = 0
   return {
@@ -163,7 +165,7 @@ function createReadSampler(clock: Clock) {
         second = now
         seen = 0
       }
-      return ++seen <= readsKeptEachSecond || seen % readsSampledBeyond === 0
+      return ++seen <= keptEachSecond || seen % sampledBeyond === 0
     },
   }
 }

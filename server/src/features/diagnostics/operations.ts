@@ -11,8 +11,8 @@ const getCorrelation = operation({
   area: 'Diagnostics',
   summary: 'Read what is known of a request by its correlation id.',
   description: `What became of one request of the caller's own organization: its outcome, the steps it took, and what was
-wrong, in names and never in values. Kept for 7 days. Every failure and every change is kept; successful reads are sampled
-under load, and so are refusals for a used-up budget. A request is known to other processes within a second.`,
+wrong, in names and never in values. Kept for 7 days. Every change is kept; reads and failures are sampled beyond 200 a
+second. A request is known to other processes within a second.`,
   credentials: ['live', 'dat'],
   scope: 'logs.read',
   rateClass: 'read',

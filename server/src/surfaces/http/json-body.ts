@@ -52,13 +52,26 @@ export function isDeeperThan(bytes: Uint8Array, levels: number): boolean {
   return false
 }
 
+/** In a larger body the place is not looked for: that takes longer than parsing, and a mistake must not cost more. */
+const positionBytesMax = 1024 * 1024
+
 /** Names the place where it stops being JSON; never repeats the body. */
 function invalid(error: unknown, text: string): Failure {
   if (error instanceof Error && error.message.includes('prototype property')) {
     return fail('invalid_json', { field: '__proto__', message: 'The names of prototypes cannot be used as names.' })
   }
+  if (text.length > positionBytesMax) return fail('invalid_json', { field: 'body', message: 'Not valid JSON.' })
   const position = failurePosition(text)
-  const before = text.slice(0, position).split('\n')
-  const place = `line ${before.length}, column ${before.at(-1)!.length + 1}`
+  const place = placeOf(position, text)
   return fail('invalid_json', { field: `position ${position}`, message: `Not valid JSON at ${place}.` })
+}
+
+function placeOf(position: number, text: string): string {
+  let line = 1
+  let start = 0
+  for (let end = text.indexOf('\n'); end !== -1 && end < position; end = text.indexOf('\n', start)) {
+    line++
+    start = end + 1
+  }
+  return `line ${line}, column ${position - start + 1}`
 }

@@ -11,7 +11,7 @@ import { createPipeline, type Outcome } from '../../kernel/pipeline.ts'
 import { createRegistry } from '../../kernel/registry.ts'
 import { AppParams, Strict, Uuid } from '../../kernel/schemas.ts'
 import { family } from './family.ts'
-import { createHttpSurface } from './server.ts'
+import { createHttpSurface, type HttpSurfaceOptions } from './server.ts'
 
 /** A surface over a handful of operations, and clients that can also misbehave. For the tests of this folder. */
 export const appId = '0199a1b2-0000-7000-8000-00000000000a'
@@ -98,6 +98,13 @@ const operations = [
   }),
   operation({
     ...common,
+    id: 'thingsHuge',
+    method: 'GET',
+    path: '/v1/apps/{saasAppId}/huge',
+    handler: async () => ({ status: 200, body: 'x'.repeat(32 * 1024 * 1024) }),
+  }),
+  operation({
+    ...common,
     id: 'thingsWait',
     method: 'GET',
     path: '/v1/apps/{saasAppId}/slow',
@@ -127,7 +134,7 @@ const caller: Caller = {
   epochs: { organization: '1', application: '1' },
 }
 
-export async function startSurface(baseUrl = 'http://127.0.0.1:8080') {
+export async function startSurface(more: Partial<HttpSurfaceOptions> = {}) {
   const registry = createRegistry(operations)
   const outcomes: Outcome[] = []
   const errors: unknown[] = []
@@ -149,10 +156,11 @@ export async function startSurface(baseUrl = 'http://127.0.0.1:8080') {
   const surface = createHttpSurface({
     families: [family('api', registry.operations, invoke)],
     clock: systemClock,
-    baseUrl,
+    baseUrl: 'http://127.0.0.1:8080',
     log: { error: (fields) => errors.push(fields) },
     readiness: async () => ready,
     metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: 'portico_up 1\n' }),
+    ...more,
   })
   const { port } = await surface.listen({ host: '127.0.0.1', port: 0 })
   return { surface, port, outcomes, errors, ready }

@@ -332,6 +332,36 @@ describe('failures', () => {
   })
 })
 
+describe('connections', () => {
+  const getSlow = `GET ${at('/slow')} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n`
+
+  test('who stops reading is cut, and who waits for a slow answer is not', async () => {
+    const { surface, port } = await startSurface({ stalledAfterMs: 600 })
+    const { connect } = await import('node:net')
+    const stalled = connect(port, '127.0.0.1')
+    const gone = new Promise<void>((resolve) => stalled.once('close', () => resolve()))
+    stalled.on('error', () => undefined)
+    stalled.write(`${getSlow.replace('/slow', '/huge')}Connection: close\r\n\r\n`)
+    await once(stalled, 'data')
+    stalled.pause()
+    expect((await call(port, 'GET', at('/slow'))).status).toBe(200)
+    await new Promise((resolve) => setTimeout(resolve, 2_000))
+    // What the operating systems had on the way still arrives; the rest of the 32 MB does not.
+    stalled.resume()
+    await gone
+    expect(stalled.bytesRead).toBeLessThan(32 * 1024 * 1024)
+    await surface.drain(1_000)
+  })
+
+  test('64 requests may be at work on one connection; with one more it is cut', async () => {
+    const allowed = await sendRaw(service.port, `${`${getSlow}\r\n`.repeat(63)}${getSlow}Connection: close\r\n\r\n`)
+    expect(allowed.match(/HTTP\/1\.1 200/g)).toHaveLength(64)
+    const cut = await sendRaw(service.port, `${getSlow}\r\n`.repeat(65)).catch(() => '')
+    expect(cut).toBe('')
+    expect((await get(at('/things'))).status).toBe(200)
+  })
+})
+
 describe('hosts', () => {
   test('API routes do not exist on a tenant host, and exist under any other name', async () => {
     const on = (host: string, path = at('/things')) => get(path, { headers: { host } })

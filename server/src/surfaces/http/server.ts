@@ -10,6 +10,7 @@ import { drainServer, trackSockets } from './drain.ts'
 import type { Family } from './family.ts'
 import { createHostCheck } from './hosts.ts'
 import { createOperationHandler } from './operation-handler.ts'
+import { limitPipelining } from './pipelining.ts'
 import { createMethodTable, routerPaths } from './routes.ts'
 import { type SendState, send } from './send.ts'
 import { createSystemRoutes, type SystemParts } from './system-routes.ts'
@@ -20,6 +21,8 @@ export interface HttpSurfaceOptions extends SystemParts {
   readonly clock: Clock
   /** Where clients reach the service: an origin, without a slash at its end. */
   readonly baseUrl: string
+  /** How long a connection may make no progress while something is to be sent or received. */
+  readonly stalledAfterMs?: number
   /** Failures of the surface itself. Requests are recorded by the pipeline, not here. */
   readonly log: { error(fields: Readonly<Record<string, unknown>>, message: string): void }
 }
@@ -32,10 +35,10 @@ export interface HttpSurface {
 }
 
 export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
-  const { families, clock, baseUrl, log } = options
+  const { families, clock, baseUrl, log, stalledAfterMs = 60_000 } = options
   const state: SendState = { draining: false }
   const hostKind = createHostCheck(baseUrl)
-  const app = createServer(clock, onFrameworkError)
+  const app = createServer(clock, stalledAfterMs, onFrameworkError)
   const sockets = trackSockets(app.server)
 
   const systemRoutes = createSystemRoutes(options, state)
@@ -117,7 +120,7 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
 type OnFrameworkError = (error: Error & { code?: string }, request: FastifyRequest, reply: FastifyReply) => void
 
 /** Fastify as a router: bodies, validation, serialisation and logging are not its business here. */
-function createServer(clock: Clock, onFrameworkError: OnFrameworkError): FastifyInstance {
+function createServer(clock: Clock, stalledAfterMs: number, onFrameworkError: OnFrameworkError): FastifyInstance {
   const correlationId = () => uuidv7(clock.now())
   const app = Fastify({
     genReqId: correlationId,
@@ -128,6 +131,8 @@ function createServer(clock: Clock, onFrameworkError: OnFrameworkError): Fastify
     // A name of 255 characters, each of four bytes and percent-encoded.
     routerOptions: { maxParamLength: 3060, compile: true },
     requestTimeout: 60_000,
+    // Who stops reading would keep its answer in memory for ever. Between requests `keepAliveTimeout` holds instead.
+    connectionTimeout: stalledAfterMs,
     keepAliveTimeout: 65_000,
     http: {
       headersTimeout: 10_000,
@@ -145,6 +150,7 @@ function createServer(clock: Clock, onFrameworkError: OnFrameworkError): Fastify
   app.server.on('checkContinue', (request, response) => app.server.emit('request', request, response))
   // Handlers read bodies themselves, with the limit of their operation, when the request has been routed.
   for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+  app.server.prependListener('request', limitPipelining)
   return app
 }
 

@@ -33,6 +33,7 @@ test('an empty environment is a development service on this machine', () => {
     demo: true,
     rateLimitScale: 1,
     logLevel: 'info',
+    metricsToken: undefined,
     shutdownSeconds: 15,
   })
   expect(readConfig({ PORTICO_PORT: '', PORTICO_MODE: '' }).port).toBe(8080)
@@ -71,6 +72,8 @@ test.each([
   ['PORTICO_DEMO', 'yes'],
   ['PORTICO_RATE_LIMIT_SCALE', '-1'],
   ['PORTICO_LOG_LEVEL', 'loud'],
+  ['PORTICO_METRICS_TOKEN', 'hunter2'],
+  ['PORTICO_METRICS_TOKEN', 'hunter2 with spaces in it'],
   ['PORTICO_SHUTDOWN_SECONDS', '1.5'],
 ])('%s=%s is refused by name, and its value is not repeated', (name, value) => {
   const problems = problemsOf({ [name]: value })
@@ -84,7 +87,9 @@ test('all problems are told at once', () => {
 })
 
 test('production leaves nothing to chance', () => {
-  expect(readConfig(production)).toMatchObject({ mode: 'production', demo: false })
+  expect(readConfig(production)).toMatchObject({ mode: 'production', demo: false, metricsToken: null })
+  const metricsToken = 'a-token-for-prometheus'
+  expect(readConfig({ ...production, PORTICO_METRICS_TOKEN: metricsToken })).toMatchObject({ metricsToken })
   expect(problemsOf({ PORTICO_MODE: 'production' }).map((problem) => problem.split(' ')[0])).toEqual([
     'PORTICO_BASE_URL',
     'DATABASE_URL',

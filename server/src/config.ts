@@ -118,6 +118,13 @@ const rows = {
     description: 'The least severe log lines that are written.',
     read: (text) => oneOf(logLevels, text),
   }),
+  metricsToken: setting({
+    name: 'PORTICO_METRICS_TOKEN',
+    values: '16 or more of the characters A–Z a–z 0–9 - . _ ~ + /',
+    fallback: 'none: `/metrics` is open in development and does not exist in production',
+    description: 'What `/metrics` has to be asked with, as `Authorization: Bearer <token>`.',
+    read: bearer,
+  }),
   shutdownSeconds: setting({
     name: 'PORTICO_SHUTDOWN_SECONDS',
     values: 'an integer from 1 to 600',
@@ -132,11 +139,13 @@ export const settings: readonly Setting<unknown>[] = Object.values(rows)
 
 type Values = { readonly [K in keyof typeof rows]: ReturnType<(typeof rows)[K]['read']> }
 
-export interface Config extends Omit<Values, 'databaseUrl' | 'masterKey'> {
+export interface Config extends Omit<Values, 'databaseUrl' | 'masterKey' | 'metricsToken'> {
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null
   /** 32 bytes, or null: a key of the service's own making. */
   readonly masterKey: Uint8Array | null
+  /** Null: `/metrics` does not exist. Undefined: everybody may read it. */
+  readonly metricsToken: string | null | undefined
 }
 
 /** Reads all settings, or throws a `ConfigError` with everything that is wrong with them. */
@@ -167,6 +176,7 @@ export function readConfig(env: Environment = process.env): Config {
     demo: get(rows.demo, mode === 'development'),
     rateLimitScale: get(rows.rateLimitScale, 1),
     logLevel: get(rows.logLevel, 'info'),
+    metricsToken: get(rows.metricsToken, mode === 'production' ? null : undefined),
     shutdownSeconds: get(rows.shutdownSeconds, 15),
   }
   if (mode === 'production') problems.push(...missingInProduction(config, isSet))
@@ -232,6 +242,11 @@ function origin(text: string): string {
 function databaseUrl(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^postgres(ql)?:$/.test(url.protocol)) throw new Error('must be a postgres:// URL')
+  return text
+}
+
+function bearer(text: string): string {
+  if (!/^[\w.~+/-]{16,}=*$/.test(text)) throw new Error('must be 16 or more of the characters of a bearer token')
   return text
 }
 

@@ -388,6 +388,24 @@ describe('the process', () => {
     expect((await get('/')).headers['location']).toBe('/docs')
   })
 
+  test('metrics want their token where there is one, and do not exist where nobody may read them', async () => {
+    const metricsToken = 'a-token-for-prometheus/01=='
+    const guarded = await startSurface({ metricsToken })
+    const ask = (port: number, authorization?: string) => call(port, 'GET', '/metrics', { headers: { authorization } })
+    expect(await ask(guarded.port, `Bearer ${metricsToken}`)).toMatchObject({ status: 200, text: 'portico_up 1\n' })
+    const wrong = [undefined, 'Bearer', metricsToken, `Bearer ${token}`, `Bearer ${metricsToken}=`, 'Bearer a']
+    for (const authorization of wrong) {
+      const answer = await ask(guarded.port, authorization)
+      expect(answer, authorization).toMatchObject({ status: 401, json: { code: 'credential_invalid' } })
+      expect(answer.headers['www-authenticate']).toBe('Bearer')
+    }
+    await guarded.surface.drain(1_000)
+    const hidden = await startSurface({ metricsToken: null })
+    const answer = await ask(hidden.port, 'Bearer null')
+    expect(answer).toMatchObject({ status: 404, json: { code: 'route_not_found' } })
+    await hidden.surface.drain(1_000)
+  })
+
   test('the reference page comes from this origin alone', async () => {
     const page = await get('/docs')
     expect(page.headers['content-security-policy']).toContain("default-src 'none'")

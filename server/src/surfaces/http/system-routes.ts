@@ -1,4 +1,7 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { fail } from '../../kernel/errors.ts'
+import { bearerToken } from './api-request.ts'
 import { createDocsPage, docsPaths } from './docs-page.ts'
 import { type Answer, jsonType, type SendState } from './send.ts'
 
@@ -8,6 +11,8 @@ export interface SystemParts {
   readiness(): Promise<Readonly<Record<string, boolean>>>
   /** Metrics in the Prometheus text format. */
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>
+  /** What `/metrics` has to be asked with. Null: the route does not exist. Absent: everybody may read it. */
+  readonly metricsToken?: string | null | undefined
 }
 
 export interface SystemRoute {
@@ -25,7 +30,8 @@ export function createSystemRoutes(parts: SystemParts, state: SendState): readon
     { path: '/readyz', onAnyHost: true, answer: () => answerReadiness(parts, state) },
     {
       path: '/metrics',
-      answer: async () => {
+      answer: async (request) => {
+        requireMetricsToken(request, parts.metricsToken)
         const { contentType, text } = await parts.metrics()
         return { status: 200, headers: { 'content-type': contentType }, payload: text }
       },
@@ -35,6 +41,19 @@ export function createSystemRoutes(parts: SystemParts, state: SendState): readon
       answer: ({ headers }: IncomingMessage) => answerDocs(path, headers['accept-encoding']),
     })),
   ]
+}
+
+function requireMetricsToken({ headers }: IncomingMessage, wanted: SystemParts['metricsToken']): void {
+  if (wanted === undefined) return
+  if (wanted === null) throw fail('route_not_found')
+  const sent = bearerToken(headers.authorization)
+  if (sent !== null && timingSafeEqual(digest(sent), digest(wanted))) return
+  throw fail('credential_invalid', { headers: { 'www-authenticate': 'Bearer' } })
+}
+
+/** Of one length, so that comparing takes one time. */
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
 }
 
 async function answerReadiness(parts: SystemParts, state: SendState): Promise<Answer> {

@@ -6,6 +6,7 @@ import { startEmbedded } from '../src/ports/database/embedded.ts'
 import type { ConnectionSettings } from '../src/ports/database/port.ts'
 import { migrate } from '../src/shared/database/migrate.ts'
 import { deriveKeys, masterKeyOf } from '../src/shared/keys.ts'
+import { depthTable, measureDepth } from './depth.ts'
 import type { LoadResult } from './load.ts'
 import { type Measure, planOf, recordMeasures } from './measures.ts'
 import { type Contestant, type LoadClient, startBaseline, startLoadClient, startService } from './processes.ts'
@@ -29,6 +30,8 @@ const { values: options } = parseArgs({
     only: { type: 'string', default: '' },
     /** A folder for CPU profiles of the service. */
     profile: { type: 'string' },
+    /** Depth instead of speed: pages and counts over a million records. */
+    million: { type: 'boolean', default: false },
   },
 })
 const recordCount = 20_000
@@ -42,11 +45,12 @@ async function main(): Promise<void> {
     await migrate(server.connection)
     const { pepper } = deriveKeys(await masterKeyOf(dataDir))
     const tenant = await makeTenant(server.connection, pepper)
-    say(`Loading ${recordCount} records, and as many of a neighbour …`)
-    await fillOrganization(server.connection, tenant, tenant.organization, recordCount)
+    const count = options.million ? 1_000_000 : recordCount
+    say(`Loading ${count} records, and ${recordCount} of a neighbour …`)
+    await fillOrganization(server.connection, tenant, tenant.organization, count, options.million ? 'alone' : undefined)
     await fillOrganization(server.connection, tenant, tenant.neighbour, recordCount)
     await settleDatabase(server.connection)
-    await compete(server.connection, dataDir, tenant)
+    await (options.million ? dive : compete)(server.connection, dataDir, tenant)
   } finally {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
@@ -56,28 +60,36 @@ async function main(): Promise<void> {
 async function compete(connection: ConnectionSettings, dataDir: string, tenant: Tenant): Promise<void> {
   const { profile, only } = options
   const nodeOptions = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]
-  const service = await startService(connection, dataDir, nodeOptions)
-  const address = `http://127.0.0.1:${service.port}/v1/apps/${tenant.appId}/openapi.json`
-  const authorization = `Bearer ${tenant.organization.liveToken}`
-  const contract = await (await fetch(address, { headers: { authorization } })).text()
-  const baseline = await startBaseline({ connection, poolSize, tenant, contract })
-  const client = startLoadClient()
-  try {
-    const { deals, companies } = await someDealIds(connection, tenant, 2000)
-    const connections = Number(options.connections)
-    const measures = recordMeasures({ tenant, dealIds: deals, companyIds: companies, connections })
-    await requireSameAnswers(measures, { service: service.port, baseline: baseline.port })
-    const figures = []
-    for (const measure of measures.filter(({ name }) => name.includes(only))) {
-      const rounds = await alternate(client, measure, service, baseline)
-      figures.push(figuresOf(rounds))
-      say(`  ${measure.name}: ${figures.at(-1)!.ratio.toFixed(2)}`)
-    }
-    say(`\n${table(figures)}\n`)
-    if (only === '' && profile === undefined) say(`Kept in ${await keepResults('', { options, figures })}`)
-  } finally {
-    await Promise.all([client.stop(), service.stop(), baseline.stop()])
+  await using service = await startService(connection, dataDir, nodeOptions)
+  const contract = await readContract(service, tenant)
+  await using baseline = await startBaseline({ connection, poolSize, tenant, contract })
+  await using client = startLoadClient()
+  const { deals, companies } = await someDealIds(connection, tenant, 2000)
+  const connections = Number(options.connections)
+  const measures = recordMeasures({ tenant, dealIds: deals, companyIds: companies, connections })
+  await requireSameAnswers(measures, { service: service.port, baseline: baseline.port })
+  const figures = []
+  for (const measure of measures.filter(({ name }) => name.includes(only))) {
+    const rounds = await alternate(client, measure, service, baseline)
+    figures.push(figuresOf(rounds))
+    say(`  ${measure.name}: ${figures.at(-1)!.ratio.toFixed(2)}`)
   }
+  say(`\n${table(figures)}\n`)
+  if (only === '' && profile === undefined) say(`Kept in ${await keepResults('', { options, figures })}`)
+}
+
+async function readContract({ port }: Contestant, { appId, organization }: Tenant): Promise<string> {
+  const authorization = `Bearer ${organization.liveToken}`
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/apps/${appId}/openapi.json`, { headers: { authorization } })
+  return answer.text()
+}
+
+async function dive(connection: ConnectionSettings, dataDir: string, tenant: Tenant): Promise<void> {
+  await using service = await startService(connection, dataDir, [])
+  await using client = startLoadClient()
+  const depths = await measureDepth(client, service, tenant)
+  say(`\n${depthTable(depths)}\n`)
+  say(`Kept in ${await keepResults('-million', { depths })}`)
 }
 
 /** A B, B A, A B …: whatever else the machine does in these seconds falls on both. One short round each warms up. */

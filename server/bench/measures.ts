@@ -1,5 +1,5 @@
 import type { LoadPlan } from './load.ts'
-import type { Organization, Tenant } from './tenant.ts'
+import type { Tenant } from './tenant.ts'
 
 /** What is measured: the same question to both servers, and the ratio that the service must reach (quality.md). */
 export interface Measure {
@@ -118,10 +118,9 @@ function newFields(n: number, companyIds: readonly string[]) {
   }
 }
 
-/** Deep pages and counts over a large organisation: the service against itself, or against a limit. */
-export function deepRequest(tenant: Tenant, organization: Organization, path: string, body: unknown): string {
-  const target = `/v1/apps/${tenant.appId}/objects/deal/records/${path}`
-  return httpRequest({ method: 'POST', path: target, token: organization.liveToken, body })
+/** A question about records outside the table above. */
+export function deepRequest(tenant: Tenant, token: string, path: string, body: unknown): string {
+  return httpRequest({ method: 'POST', path: `/v1/apps/${tenant.appId}/objects/deal/records/${path}`, token, body })
 }
 
 export function planOf(measure: Measure, side: 'service' | 'baseline', port: number, durationMs: number): LoadPlan {

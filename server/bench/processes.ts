@@ -5,10 +5,9 @@ import type { ConnectionSettings } from '../src/ports/database/port.ts'
 import type { BaselineOptions } from './baseline.ts'
 import type { LoadPlan, LoadResult } from './load.ts'
 
-/** The processes of a run: the service as anybody starts it, the baseline, the load client. */
-export interface Contestant {
+/** The processes of a run: the service as anybody starts it, the baseline, the load client. They end with their scope. */
+export interface Contestant extends AsyncDisposable {
   readonly port: number
-  stop(): Promise<void>
 }
 
 const file = (path: string) => new URL(path, import.meta.url)
@@ -34,34 +33,42 @@ export async function startService(
     },
   })
   await ready(child, port)
-  return { port, stop: () => stop(child) }
+  return { port, [Symbol.asyncDispose]: () => stop(child) }
 }
 
 export async function startBaseline(options: BaselineOptions): Promise<Contestant> {
   const child = fork(file('./baseline.ts'))
   child.send(options)
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
-  return { port, stop: () => stop(child) }
+  const { port } = (await replyOf(child)) as { port: number }
+  return { port, [Symbol.asyncDispose]: () => stop(child) }
 }
 
-export interface LoadClient {
+export interface LoadClient extends AsyncDisposable {
   run(plan: LoadPlan): Promise<LoadResult>
-  stop(): Promise<void>
 }
 
 export function startLoadClient(): LoadClient {
   const child = fork(file('./load.ts'))
-  const died = once(child, 'exit').then(() => {
-    throw new Error('The load client ended; see above.')
-  })
-  died.catch(() => {})
   return {
     async run(plan) {
       child.send(plan)
-      const [result] = await Promise.race([once(child, 'message'), died])
-      return result as LoadResult
+      return (await replyOf(child)) as LoadResult
     },
-    stop: () => stop(child),
+    [Symbol.asyncDispose]: () => stop(child),
+  }
+}
+
+async function replyOf(child: ChildProcess): Promise<unknown> {
+  const settled = new AbortController()
+  const ended = once(child, 'exit', settled).then(() => {
+    throw new Error('A process of the benchmark ended; see above.')
+  })
+  try {
+    const [reply] = await Promise.race([once(child, 'message', settled), ended])
+    return reply
+  } finally {
+    ended.catch(() => {})
+    settled.abort()
   }
 }
 

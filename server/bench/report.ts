@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { cpus, totalmem } from 'node:os'
+import { cpus, loadavg, totalmem } from 'node:os'
 import type { LoadResult } from './load.ts'
 import type { Measure } from './measures.ts'
 
@@ -97,7 +97,13 @@ export async function keepResults(name: string, content: object): Promise<string
   const folder = new URL('./results/', import.meta.url)
   await mkdir(folder, { recursive: true })
   const now = new Date().toISOString()
-  const machine = { cpus: cpus().length, cpu: cpus()[0]?.model ?? '', memoryGiB: Math.round(totalmem() / 2 ** 30) }
+  const machine = {
+    cpus: cpus().length,
+    cpu: cpus()[0]?.model ?? '',
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    /** Of the last five minutes: above the number of processors others were at work too. */
+    load: rounded(loadavg()[1]!, 1),
+  }
   const file = new URL(`${now.slice(0, 10)}${name}.json`, folder)
   const text = JSON.stringify({ at: now, node: process.version, machine, ...content }, null, 2)
   await writeFile(file, `${text}\n`)

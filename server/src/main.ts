@@ -58,6 +58,7 @@ async function run(config: Config, log: Log, server: DatabaseServer, told: Abort
     keys,
     baseUrl,
     rateLimitScale: config.rateLimitScale,
+    metricsToken: config.metricsToken,
     log,
   })
   try {
@@ -81,14 +82,14 @@ async function serve(config: Config, log: Log, service: Service, told: AbortSign
   if (connectionsCut > 0) log.warn({ connectionsCut }, 'Some requests did not finish in time and were cut.')
 }
 
-function welcome({ baseUrl, dataDir, demo }: Config, host: string, port: number): string {
+function welcome({ baseUrl, dataDir, demo, metricsToken }: Config, host: string, port: number): string {
   return [
     '',
     `  Portico listens on ${host}:${port}`,
     '',
     `  API           ${baseUrl}/v1/apps/{saasAppId}`,
     `  Reference     ${baseUrl}/docs`,
-    `  Health        ${baseUrl}/healthz  ${baseUrl}/readyz  ${baseUrl}/metrics`,
+    `  Health        ${baseUrl}/healthz  ${baseUrl}/readyz${metricsToken === null ? '' : `  ${baseUrl}/metrics`}`,
     ...(demo ? [`  Credentials   ${dataDir}/demo.json`] : []),
     '',
     '  Ctrl-C stops it in order.',

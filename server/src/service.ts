@@ -28,6 +28,8 @@ export interface ServiceOptions {
   readonly keys: Keys
   readonly baseUrl: string
   readonly rateLimitScale: number
+  /** Null: `/metrics` does not exist. Undefined: it is open. */
+  readonly metricsToken?: string | null | undefined
   readonly log: Log
   readonly clock?: Clock
   /** Holds every answer against its declared schema; for tests. */
@@ -93,6 +95,7 @@ export function createService(options: ServiceOptions): Service {
     clock,
     baseUrl,
     log,
+    metricsToken: options.metricsToken,
     readiness: async () => ({ database: await reachable(database) }),
     metrics: async () => ({ contentType: metrics.contentType, text: await metrics.metricsText() }),
   })

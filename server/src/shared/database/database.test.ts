@@ -354,7 +354,8 @@ describe('what stands in the way is tried again', () => {
       database.transact('write', alice, (tx) => lock(tx, [one, two])),
       database.transact('write', alice, (tx) => lock(tx, [two, one])),
     ])
-    expect(attempts).toBe(3)
+    // One of the two had to start over; on a busy machine they may meet again.
+    expect(attempts).toBeGreaterThan(2)
   })
 
   test('a mistake is not', async () => {

@@ -17,6 +17,12 @@ export function prove(token: Token, kept: KeptSecret, { pepper, now }: { pepper:
   const hash = hashSecret(pepper, token.secret)
   const overlaps = kept.previous_expires_at != null && Date.parse(kept.previous_expires_at) > now
   const proven = sameHash(hash, kept.secret_hash) || (overlaps && sameHash(hash, kept.previous_secret_hash ?? null))
-  if (!proven || kept.revoked_at !== null) throw fail('credential_invalid')
+  if (!proven) throw fail('credential_invalid')
+  requireHolding(kept, now)
+}
+
+/** Throws when what was proven has been revoked or has expired. */
+export function requireHolding(kept: KeptSecret, now: number): void {
+  if (kept.revoked_at !== null) throw fail('credential_invalid')
   if (kept.expires_at !== null && Date.parse(kept.expires_at) <= now) throw fail('credential_expired')
 }

@@ -28,7 +28,7 @@ test('an empty environment is a development service on this machine', () => {
     baseUrl: 'http://127.0.0.1:8080',
     dataDir: resolve('data'),
     databaseUrl: null,
-    databasePoolSize: 10,
+    databasePoolSize: 16,
     masterKey: null,
     demo: true,
     rateLimitScale: 1,

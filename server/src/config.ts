@@ -82,7 +82,7 @@ const rows = {
   databasePoolSize: setting({
     name: 'PORTICO_DATABASE_POOL_SIZE',
     values: 'an integer from 2 to 200',
-    fallback: '10',
+    fallback: '16',
     description: 'How many connections to the database one process opens at most.',
     read: (text) => integer(text, 2, 200),
   }),
@@ -171,7 +171,7 @@ export function readConfig(env: Environment = process.env): Config {
     baseUrl: get(rows.baseUrl, `http://127.0.0.1:${port}`),
     dataDir: get(rows.dataDir, resolve('data')),
     databaseUrl: get(rows.databaseUrl, null),
-    databasePoolSize: get(rows.databasePoolSize, 10),
+    databasePoolSize: get(rows.databasePoolSize, 16),
     masterKey: get(rows.masterKey, null),
     demo: get(rows.demo, mode === 'development'),
     rateLimitScale: get(rows.rateLimitScale, 1),

@@ -36,26 +36,32 @@ async function serve({ connection, poolSize, tenant, contract }: BaselineOptions
   const sql = statements.forTenant(tenant)
   const app = Fastify()
 
-  const page = (rows: Row[]) => {
-    const hasMore = rows.length > 50
+  const page = (rows: Row[], pageSize: number) => {
+    const hasMore = rows.length > pageSize
     if (hasMore) rows.pop()
     const { created_at, record_id } = rows.at(-1)!
     const nextCursor = hasMore ? Buffer.from(JSON.stringify([created_at, record_id])).toString('base64url') : null
-    return JSON.stringify({ records: rows.map(viewOf), hasMore, page: 1, pageSize: 50, nextCursor })
+    return JSON.stringify({ records: rows.map(viewOf), hasMore, page: 1, pageSize, nextCursor })
   }
   interface SearchBody {
     readonly filter: { readonly value: string }
+    readonly pageSize: number
   }
-  app.post<{ Body: SearchBody }>('/search', async ({ body }, reply) => {
-    const [rows] = await transact.read([sql.search, [organization.organizationId, body.filter.value]])
-    return reply.type(jsonType).send(page(rows!))
-  })
-  app.post<{ Body: SearchBody }>('/search-as-sales', async ({ body }, reply) => {
-    const { organizationId, sales, dataRoles, locations } = organization
-    const values = [organizationId, sales.userId, [dataRoles['sales']], [locations.north], body.filter.value]
-    const [rows] = await transact.read([sql.searchAsUser, values])
-    return reply.type(jsonType).send(page(rows!))
-  })
+  const { organizationId, sales, dataRoles, locations } = organization
+  const ofEverybody = (stage: string) => [organizationId, stage]
+  const ofSales = (stage: string) => [organizationId, sales.userId, [dataRoles['sales']], [locations.north], stage]
+  for (const [path, statement, valuesOf, limited] of [
+    ['/search', sql.search, ofEverybody, true],
+    ['/search-fixed', sql.searchFixed, ofEverybody, false],
+    ['/search-as-sales', sql.searchAsUser, ofSales, true],
+    ['/search-as-sales-fixed', sql.searchAsUserFixed, ofSales, false],
+  ] as const) {
+    app.post<{ Body: SearchBody }>(path, async ({ body: { filter, pageSize } }, reply) => {
+      const values = limited ? [...valuesOf(filter.value), pageSize + 1] : valuesOf(filter.value)
+      const [rows] = await transact.read([statement, values])
+      return reply.type(jsonType).send(page(rows!, pageSize))
+    })
+  }
   app.get<{ Params: { recordId: string } }>('/records/:recordId', async ({ params }, reply) => {
     const [rows] = await transact.read([sql.get, [organization.organizationId, params.recordId]])
     const record = viewOf(rows![0]!)

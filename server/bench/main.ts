@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { readConfig } from '../src/config.ts'
 import { startEmbedded } from '../src/ports/database/embedded.ts'
 import type { ConnectionSettings } from '../src/ports/database/port.ts'
 import { migrate } from '../src/shared/database/migrate.ts'
@@ -35,7 +36,8 @@ const { values: options } = parseArgs({
   },
 })
 const recordCount = 20_000
-const poolSize = 10
+/** As many connections as the service opens. */
+const poolSize = readConfig({}).databasePoolSize
 const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
 
 async function main(): Promise<void> {

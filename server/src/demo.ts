@@ -343,6 +343,8 @@ async function makeRecords(
         correlationId: newId(),
         token: organization.credentials.live,
         address: '',
+        host: '',
+        userAgent: '',
         params: { saasAppId: appId, objectKey },
         query: {},
         readBody: () => ({ atomic: true, items: items.slice(start, start + 200) }),

@@ -4,6 +4,8 @@ import { objectOperations } from './features/objects/operations.ts'
 import { recordOperations } from './features/records/operations.ts'
 import { createRegistry } from './kernel/registry.ts'
 import type { Context } from './shared/context.ts'
+import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
+import type { TenantContext, TenantVisitorContext } from './shared/tenant-context.ts'
 
 /** Every operation of the service. What is not in this list does not exist. */
 export const registry = createRegistry<Context>([
@@ -12,3 +14,15 @@ export const registry = createRegistry<Context>([
   ...recordOperations,
   ...diagnosticsOperations,
 ])
+
+/** What members of builder accounts can do, under `/v1/platform`. */
+export const platformRegistry = createRegistry<PlatformContext>([])
+
+/** What anybody can do under `/v1/platform`: sign in, accept an invitation to a team, ask for a new password. */
+export const visitorRegistry = createRegistry<VisitorContext>([])
+
+/** What users can do on the host of their organisation with a session, under `/api`. */
+export const tenantRegistry = createRegistry<TenantContext>([])
+
+/** What anybody can do on the host of an organisation: sign in, accept an invitation, ask for a new password. */
+export const tenantVisitorRegistry = createRegistry<TenantVisitorContext>([])

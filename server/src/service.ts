@@ -1,6 +1,8 @@
+import type { AnyCaller } from './kernel/caller.ts'
 import { type Clock, systemClock } from './kernel/clock.ts'
-import { createPipeline, type Invoke } from './kernel/pipeline.ts'
-import { registry } from './operations.ts'
+import type { BaseContext } from './kernel/operation.ts'
+import { createPipeline, type Invoke, type Outcome, type Request, requireToken } from './kernel/pipeline.ts'
+import { platformRegistry, registry, tenantRegistry, tenantVisitorRegistry, visitorRegistry } from './operations.ts'
 import type { ConnectionSettings } from './ports/database/port.ts'
 import type { AccessProfile } from './shared/access/permissions.ts'
 import { createCatalogue } from './shared/catalogue/catalogue.ts'
@@ -11,21 +13,37 @@ import { createDiagnostics } from './shared/diagnostics.ts'
 import { createFairShare } from './shared/fair-share.ts'
 import { createIdempotency } from './shared/idempotency.ts'
 import { createAuthenticator } from './shared/identity/authenticate.ts'
+import { createBuilderAuthenticator } from './shared/identity/builders.ts'
+import { createMint } from './shared/identity/mint.ts'
+import { createPasswords } from './shared/identity/passwords.ts'
+import { createSignInThrottle } from './shared/identity/sign-in-throttle.ts'
+import { createTenantDoor, visitorOf } from './shared/identity/visitors.ts'
 import type { Keys } from './shared/keys.ts'
+import { createLinks } from './shared/links.ts'
 import type { Log } from './shared/log.ts'
+import type { MailSender } from './shared/mail-sender.ts'
 import { startMaintenance } from './shared/maintenance.ts'
 import { createMetrics } from './shared/metrics.ts'
+import { createIndexBuilder } from './shared/modelling/index-builder.ts'
+import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
 import { fieldsSchemas } from './shared/records/json-schema.ts'
+import type { Secrets } from './shared/secrets.ts'
+import { createSessionCookie } from './shared/session-cookie.ts'
+import type { TenantContext, TenantVisitorContext } from './shared/tenant-context.ts'
 import { family } from './surfaces/http/family.ts'
 import { createHttpSurface, type HttpSurface } from './surfaces/http/server.ts'
 import { type Contract, projectContract } from './surfaces/openapi/contract.ts'
+import { createPlatformContract } from './surfaces/openapi/platform-contract.ts'
 
 /** The service on a database that is there: what `main.ts`, the tests and the benchmark start. */
 export interface ServiceOptions {
   readonly connection: ConnectionSettings
   readonly poolSize: number
   readonly keys: Keys
+  readonly secrets: Secrets
+  /** Takes the mail of invitations and password resets. */
+  readonly mail: MailSender
   readonly baseUrl: string
   readonly rateLimitScale: number
   /** Null: `/metrics` does not exist. Undefined: it is open. */
@@ -49,6 +67,7 @@ export function createService(options: ServiceOptions): Service {
     connection,
     poolSize,
     keys,
+    secrets,
     baseUrl,
     rateLimitScale,
     log,
@@ -66,32 +85,101 @@ export function createService(options: ServiceOptions): Service {
   const limits = createRateLimits({ scale: rateLimitScale })
   // Three quarters: one tenant alone still gets nearly all, and never all.
   const share = createFairShare(Math.max(1, Math.floor((poolSize * 3) / 4)))
+  const indexBuilder = createIndexBuilder({ database, log })
+  const idempotency = createIdempotency({ clock, secrets })
+  const cursors = createCursors(keys.cursors)
+  const links = createLinks(baseUrl)
   const pipeline = createPipeline<Context>({
     clock,
-    authenticate: authenticator.authenticate,
+    authenticate: byToken(authenticator.authenticate),
     forget: authenticator.forget,
     consume: limits.consume,
     transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
-    idempotency: createIdempotency({ clock }),
+    idempotency,
     services: {
       catalogue: createCatalogue(),
-      cursors: createCursors(keys.cursors),
+      cursors,
       contract: { project: createContractSource(baseUrl) },
       diagnostics,
     },
     record: (outcome) => diagnostics.record(outcome),
     checkResponses,
   })
-  const invoke: Invoke<Context> = async (operation, request) => {
-    metrics.requestStarted()
-    try {
-      return await pipeline(operation, request)
-    } finally {
-      metrics.requestEnded()
+  const invoke = counted(pipeline)
+  const common = {
+    clock,
+    consume: limits.consume,
+    idempotency,
+    record: (outcome: Outcome) => diagnostics.record(outcome),
+    checkResponses,
+  }
+  const door = createTenantDoor({ database, authenticator, links })
+  const people = {
+    mint: createMint(keys.pepper),
+    passwords: createPasswords(),
+    throttle: createSignInThrottle({ database, clock }),
+    links,
+    mail: options.mail,
+  }
+  const platform = createPipeline<PlatformContext>({
+    ...common,
+    authenticate: byToken(createBuilderAuthenticator({ database, clock, pepper: keys.pepper })),
+    forget: () => {},
+    transact: (mode, caller, work, named) =>
+      share.run(caller.tenantId, () => database.transactForBuilder(mode, caller, work, named)),
+    services: {
+      ...people,
+      secrets,
+      cursors,
+      contract: {
+        project: createPlatformContract([...visitorRegistry.operations, ...platformRegistry.operations], baseUrl),
+      },
+      modelling: { buildIndexes: indexBuilder.build },
+    },
+  })
+  const visitors = createPipeline<VisitorContext>({
+    ...common,
+    authenticate: visitorOf,
+    forget: () => {},
+    transact: (mode, _, work) => database.transactForVisitor(mode, null, work),
+    services: { ...people, secrets },
+  })
+  const cookie = createSessionCookie(baseUrl)
+  const tenants = createPipeline<TenantContext>({
+    ...common,
+    authenticate: door.user,
+    forget: authenticator.forget,
+    transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
+    services: { ...people, cookie },
+  })
+  const tenantVisitors = createPipeline<TenantVisitorContext>({
+    ...common,
+    authenticate: door.visitor,
+    forget: () => {},
+    transact: (mode, { organizationId }, work) =>
+      share.run(organizationId, () => database.transactForVisitor(mode, organizationId, work)),
+    services: { ...people, cookie },
+  })
+  function counted<C extends BaseContext<AnyCaller>>(pipeline: Invoke<C>): Invoke<C> {
+    return async (operation, request) => {
+      metrics.requestStarted()
+      try {
+        return await pipeline(operation, request)
+      } finally {
+        metrics.requestEnded()
+      }
     }
   }
+
   const http = createHttpSurface({
-    families: [family('api', registry.operations, invoke)],
+    families: [
+      family('api', registry.operations, invoke),
+      family('api', platformRegistry.operations, counted(platform)),
+      family('api', visitorRegistry.operations, counted(visitors)),
+      family('tenant', tenantRegistry.operations, counted(tenants)),
+      family('tenant', tenantVisitorRegistry.operations, counted(tenantVisitors)),
+    ],
+    cookieName: cookie.name,
     clock,
     baseUrl,
     log,
@@ -106,10 +194,16 @@ export function createService(options: ServiceOptions): Service {
     http,
     async close() {
       stopMaintenance()
+      await indexBuilder.idle()
       await diagnostics.close()
       await database.close()
     },
   }
+}
+
+/** The token of the `Authorization` header decides who calls. */
+function byToken<T>(authenticate: (token: string) => T): (request: Request) => T {
+  return (request) => authenticate(requireToken(request))
 }
 
 const readinessWithinMs = 1000

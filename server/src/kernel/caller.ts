@@ -4,11 +4,14 @@ import type { BuilderRole } from './scopes.ts'
  * Who is calling. A caller is made from a verified credential and from nothing else (specification 1): identifiers in
  * paths, bodies and headers select targets, they never widen or replace it. No caller means no access.
  */
-export const credentialKinds = ['live', 'draft', 'bld', 'dat', 'drt'] as const
+export const credentialKinds = ['live', 'draft', 'bld', 'dat', 'drt', 'ses'] as const
 export type CredentialKind = (typeof credentialKinds)[number]
 
-/** Credential kinds that act inside one application and one organisation, as opposed to a builder. */
-export type ApplicationCredentialKind = 'live' | 'draft' | 'dat'
+/**
+ * Credential kinds that act inside one application and one organisation, as opposed to a builder. `ses` is the session of
+ * a user on the tenant host: it travels in a cookie, and nothing takes it as a bearer token.
+ */
+export type ApplicationCredentialKind = 'live' | 'draft' | 'dat' | 'ses'
 
 /** What acts: a credential of one of the kinds, or nobody that is known yet. */
 export type CallerKind = CredentialKind | 'none'
@@ -81,8 +84,16 @@ export interface Visitor extends AnyCaller {
   readonly address: string
 }
 
+/** A visitor on the host of an organisation. */
+export interface TenantVisitor extends Visitor {
+  readonly appId: string
+  readonly organizationId: string
+  readonly organizationName: string
+  readonly organizationSlug: string
+}
+
 /** What a record says of who changed it. */
 export interface Actor {
-  readonly kind: 'user' | 'credential' | 'builder' | 'system'
+  readonly kind: 'user' | 'credential' | 'builder' | 'visitor' | 'system'
   readonly id: string
 }

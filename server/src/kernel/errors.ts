@@ -61,13 +61,16 @@ const table = {
   credential_kind_not_allowed: { status: 403, message: 'This operation does not accept this kind of credential.' },
   draft_credential_not_allowed: { status: 403, message: 'A draft credential can only work on page drafts.' },
   organization_inactive: { status: 403, message: 'The organization of this credential is inactive.' },
+  application_archived: { status: 403, message: 'The application of this credential is archived.' },
   user_inactive: { status: 403, message: 'The user of this credential is inactive.' },
   scope_missing: { status: 403, message: 'The credential lacks a scope that this operation requires.' },
+  cross_site_request: { status: 403, message: 'The request was sent by a page of another site.' },
   permission_denied: { status: 403, message: 'The caller may not do this.' },
 
   // 404: absent, or not for this caller to know of.
   route_not_found: { status: 404, message: 'There is no such route.' },
   application_not_found: { status: 404, message: 'The application was not found.' },
+  organization_not_found: { status: 404, message: 'The organization was not found.' },
   object_not_found: { status: 404, message: 'The object was not found.' },
   record_not_found: { status: 404, message: 'The record was not found.' },
   correlation_not_found: { status: 404, message: 'No request with this correlation id was found.' },
@@ -111,6 +114,7 @@ const table = {
     retryable: true,
   },
   database_unavailable: { status: 503, message: 'The database cannot be reached right now.', retryable: true },
+  secrets_unavailable: { status: 503, message: 'A secret cannot be opened right now.', retryable: true },
   shutting_down: { status: 503, message: 'This process is shutting down. Send the request again.', retryable: true },
 } as const satisfies Record<string, ErrorEntry>
 

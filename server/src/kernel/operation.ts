@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox'
 import type { AnyCaller, Caller, CallerKind } from './caller.ts'
 import type { ErrorCode } from './errors.ts'
 import type { Scope } from './scopes.ts'
-import type { TransactionMode, Tx } from './transaction.ts'
+import type { OperationTransaction, TransactionMode, Tx } from './transaction.ts'
 
 /**
  * An operation is declared once. Its route, validation, OpenAPI entry, scope check, rate-limit class, transaction, error
@@ -11,17 +11,28 @@ import type { TransactionMode, Tx } from './transaction.ts'
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** Operations of one class draw from one budget for each credential; see `shared/rate-limits`. */
-export type RateClass = 'read' | 'search' | 'write' | 'batch'
+export type RateClass = 'read' | 'search' | 'write' | 'batch' | 'visit'
 
 /** What a role may do with an object beyond reading it. */
 export type ObjectAction = 'create' | 'update' | 'archive'
 
 export interface BaseContext<C extends AnyCaller = Caller> {
   readonly caller: C
+  /** Bound to what the caller works in. Refuses every statement where the operation's transactions are its own. */
   readonly tx: Tx
+  /**
+   * For operations whose transactions are their own: a password takes 50 ms to verify, and meanwhile no connection should
+   * be held. Write once, and last: when rights turn out to have changed, the handler starts over.
+   */
+  inTransaction<T>(mode: TransactionMode, work: (tx: Tx) => Promise<T>): Promise<T>
+  /** Runs `work` when the transaction has committed, and not at all when it does not. It must not throw. */
+  afterCommit(work: () => void): void
   readonly correlationId: string
   /** Milliseconds since the epoch, read once for each request. */
   readonly now: number
+  /** Where the request came from, and what the client says of itself: for lists of sessions, and to slow down guessing. */
+  readonly address: string
+  readonly userAgent: string
 }
 
 export interface Input<P, Q, B> {
@@ -70,7 +81,7 @@ export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext>
   /** The object in the path must allow one of these; contracts leave the operation out where no object does. */
   readonly objectActions?: readonly ObjectAction[]
   readonly rateClass: RateClass
-  readonly transaction: TransactionMode
+  readonly transaction: OperationTransaction
   /** False where the operation must never be a tool of a model, with the reason beside it. */
   readonly mcp: boolean
   readonly params: TSchema
@@ -80,6 +91,8 @@ export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext>
   readonly bodyOptional?: boolean
   /** Largest accepted body in bytes; 1 MiB unless said otherwise. */
   readonly bodyBytesMax?: number
+  /** Does the answer hold a secret that is shown once? What is kept of it for a replay is sealed then. */
+  readonly confidential?: true
   /** Does `If-Match: "<revision>"` guard the operation? */
   readonly ifMatch?: boolean
   readonly responses: Readonly<Record<number, TSchema>>

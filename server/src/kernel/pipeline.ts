@@ -15,6 +15,10 @@ export interface Request {
   readonly token: string | null
   /** Where the request came from; budgets of those who have not signed in are kept by it. */
   readonly address: string
+  /** The host that was asked, in lower case, without a port. */
+  readonly host: string
+  /** What the client says of itself, for lists of sessions. */
+  readonly userAgent: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   /**
@@ -73,18 +77,33 @@ export interface StoredResponse {
 export interface Idempotency {
   /** Takes the key for this transaction, or returns what was answered before. Throws the two 409s of contract 0. */
   claim(tx: Tx, caller: AnyCaller, key: string, fingerprint: string): Promise<StoredResponse | undefined>
-  keep(tx: Tx, caller: AnyCaller, key: string, fingerprint: string, response: StoredResponse): Promise<void>
+  /** A confidential answer is sealed before it is stored. */
+  keep(
+    tx: Tx,
+    caller: AnyCaller,
+    key: string,
+    fingerprint: string,
+    response: StoredResponse & { readonly confidential: boolean },
+  ): Promise<void>
 }
 
 export interface PipelineParts<Context extends BaseContext<AnyCaller>> {
   readonly clock: Clock
-  /** Verifies a token. Throws the 401s of contract 2. */
-  authenticate(token: string): Identity<Context['caller']> | Promise<Identity<Context['caller']>>
+  /** Says who calls. Throws the 401s of contract 2. */
+  authenticate(request: Request): Identity<Context['caller']> | Promise<Identity<Context['caller']>>
   /** Drops what is remembered of a credential after `StaleIdentity`. */
   forget(caller: Context['caller']): void
   consume(caller: Context['caller'], rateClass: RateClass): RateState | Promise<RateState>
-  /** Runs `work` in a transaction bound to what the caller works in. Throws `StaleIdentity`. */
-  transact<T>(mode: TransactionMode, caller: Context['caller'], work: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * Runs `work` in a transaction bound to what the caller works in. Throws `StaleIdentity`, and the 404 of what the path
+   * names and the caller may not know of.
+   */
+  transact<T>(
+    mode: TransactionMode,
+    caller: Context['caller'],
+    work: (tx: Tx) => Promise<T>,
+    params: Request['params'],
+  ): Promise<T>
   readonly idempotency: Idempotency
   /** What handlers receive beside the base context. */
   readonly services: Omit<Context, keyof BaseContext>
@@ -108,6 +127,7 @@ interface Exchange<Context extends BaseContext<AnyCaller>> {
   input: Input<never, never, never>
   rate: RateState
   response: Response
+  afterCommit: (() => void)[] | undefined
 }
 
 type Step = <Context extends BaseContext<AnyCaller>>(exchange: Exchange<Context>) => void | Promise<void>
@@ -200,7 +220,7 @@ async function isOutdated<Context extends BaseContext<AnyCaller>>(
   // Who is refused before its budget was asked draws from it here: otherwise refusals would be free.
   if (exchange.rate === undefined) await limitRate(exchange)
   try {
-    await parts.transact('read', caller, async () => undefined)
+    await parts.transact('read', caller, async () => undefined, {})
     return false
   } catch (error) {
     // A database that cannot say leaves the refusal as it is: it was right a moment ago.
@@ -225,16 +245,21 @@ export function failed(failure: Failure, correlationId: string, rate?: RateState
 
 function authenticate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void | Promise<void> {
   const { request, parts } = exchange
-  if (request.token === null) throw fail('credential_missing')
-  if (request.token === '') {
-    throw fail('credential_invalid', { message: 'Send the credential as `Authorization: Bearer <token>`, once.' })
-  }
   const adopt = (identity: Identity<C['caller']>) => {
     exchange.identity = identity
     exchange.caller = identity.caller
   }
-  const identity = parts.authenticate(request.token)
+  const identity = parts.authenticate(request)
   return identity instanceof Promise ? identity.then(adopt) : adopt(identity)
+}
+
+/** The bearer token of a request, for pipelines whose callers need one. */
+export function requireToken({ token }: Pick<Request, 'token'>): string {
+  if (token === null) throw fail('credential_missing')
+  if (token === '') {
+    throw fail('credential_invalid', { message: 'Send the credential as `Authorization: Bearer <token>`, once.' })
+  }
+  return token
 }
 
 function allowKind<C extends BaseContext<AnyCaller>>({ caller, operation }: Exchange<C>): void {
@@ -244,7 +269,9 @@ function allowKind<C extends BaseContext<AnyCaller>>({ caller, operation }: Exch
 
 function matchApplication<C extends BaseContext<AnyCaller>>({ caller, request }: Exchange<C>): void {
   const named = request.params['saasAppId']
-  if (named !== undefined && named.toLowerCase() !== caller.appId) throw fail('application_not_found')
+  // Who is bound to no application may know of several: the transaction is bound to what it names, or refuses.
+  if (caller.appId === null || named === undefined) return
+  if (named.toLowerCase() !== caller.appId) throw fail('application_not_found')
 }
 
 function requireActivity<C extends BaseContext<AnyCaller>>({ identity }: Exchange<C>): void {
@@ -308,9 +335,13 @@ function revisionOf(ifMatch: string | undefined): number | undefined {
 
 async function execute<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): Promise<void> {
   const { operation, request, parts, caller } = exchange
+  if (operation.transaction === 'own') {
+    exchange.response = serialise(exchange, await handle(exchange, noTransaction))
+    return
+  }
   const key = operation.transaction === 'write' ? checkedKey(request.idempotencyKey) : undefined
   let kept: Promise<void> | undefined
-  exchange.response = await parts.transact(operation.transaction, caller, async (tx) => {
+  exchange.response = await transact(exchange, operation.transaction, async (tx) => {
     if (key === undefined) return serialise(exchange, await handle(exchange, tx))
     // The key lives and dies with the change that it guards: one transaction writes both, so a crash leaves neither.
     const fingerprint = fingerprintOf(exchange)
@@ -318,19 +349,57 @@ async function execute<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>):
     if (replay) return replayed(replay, exchange.rate)
     const response = serialise(exchange, await handle(exchange, tx))
     const { status, headers, payload } = response
+    const confidential = operation.confidential === true
     // Not waited for yet: it leaves in one write with COMMIT, which fails when it does.
-    kept = parts.idempotency.keep(tx, caller, key, fingerprint, { status, headers, payload })
+    kept = parts.idempotency.keep(tx, caller, key, fingerprint, { status, headers, payload, confidential })
     kept.catch(() => {})
+    // Sealing takes a turn, in which COMMIT would overtake it.
+    if (confidential) await kept
     return response
   })
   await kept
-  function handle(of: Exchange<C>, tx: Tx): Promise<Reply> {
-    const context = { ...parts.services, caller, tx, correlationId: request.correlationId, now: of.now } as Context<C>
-    return operation.handler(context, of.input)
-  }
 }
 
-type Context<C extends BaseContext<AnyCaller>> = C
+/** Runs `work` bound to the caller and to what the path names; then what waits for its commit. */
+async function transact<C extends BaseContext<AnyCaller>, T>(
+  exchange: Exchange<C>,
+  mode: TransactionMode,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
+  const { parts, caller, request } = exchange
+  const run = (tx: Tx) => {
+    // A transaction that lost against another one runs again, and says again what is to follow it.
+    exchange.afterCommit = undefined
+    return work(tx)
+  }
+  const value = await parts.transact(mode, caller, run, request.params)
+  for (const next of exchange.afterCommit ?? []) next()
+  return value
+}
+
+const noTransaction: Tx = {
+  rows: () => Promise.reject(new Error('The transactions of this operation are its own: use inTransaction.')),
+  savepoint: () => Promise.reject(new Error('The transactions of this operation are its own: use inTransaction.')),
+}
+
+function handle<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>, tx: Tx): Promise<Reply> {
+  const { operation, parts, caller, request, now, input } = exchange
+  const context = {
+    ...parts.services,
+    caller,
+    tx,
+    correlationId: request.correlationId,
+    now,
+    inTransaction: (mode, work) => transact(exchange, mode, work),
+    afterCommit(work) {
+      exchange.afterCommit ??= []
+      exchange.afterCommit.push(work)
+    },
+    address: request.address,
+    userAgent: request.userAgent,
+  } as BaseContext<AnyCaller> as C
+  return operation.handler(context, input)
+}
 
 function checkedKey(key: string | undefined): string | undefined {
   if (key !== undefined && !/^[\x21-\x7e]{1,255}$/.test(key)) {

@@ -29,6 +29,7 @@ const always: readonly ErrorCode[] = [
   'credential_kind_not_allowed',
   'draft_credential_not_allowed',
   'application_not_found',
+  'application_archived',
   'organization_inactive',
   'user_inactive',
   'validation_failed',

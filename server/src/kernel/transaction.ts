@@ -15,3 +15,6 @@ export interface Tx {
 }
 
 export type TransactionMode = 'read' | 'write'
+
+/** `own`: the handler opens its transactions itself, because it waits for something else in between. */
+export type OperationTransaction = TransactionMode | 'own'

@@ -2,11 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import sql from 'sql-template-tag'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../test/support/database.ts'
+import { openTestSecrets } from '../../test/support/secrets.ts'
 import { callerOf, createTenant } from '../../test/support/tenants.ts'
 import type { Caller } from '../kernel/caller.ts'
 import { Failure } from '../kernel/errors.ts'
 import { uuidv7 } from '../kernel/ids.ts'
-import type { StoredResponse } from '../kernel/pipeline.ts'
+import type { Idempotency, StoredResponse } from '../kernel/pipeline.ts'
 import { createIdempotency } from './idempotency.ts'
 
 let db: TestDatabase
@@ -15,10 +16,11 @@ let bob: Caller
 let carol: Caller
 let other: Caller
 let now = Date.now()
-const idempotency = createIdempotency({ clock: { now: () => now } })
+let idempotency: Idempotency
 
 beforeAll(async () => {
   db = await createTestDatabase()
+  idempotency = createIdempotency({ clock: { now: () => now }, secrets: await openTestSecrets(db.database) })
   const { organizations } = await createTenant(db.database, {
     organizations: {
       a: { users: { alice: {}, bob: {} }, credentials: { carol: {} } },
@@ -50,7 +52,7 @@ async function create(
     await change?.()
     const headers = { location: `/records/${recordId}`, ratelimit: '"write";r=1;t=2', 'ratelimit-policy': '"write"' }
     const response = { status: 201, headers, payload: `{"recordId":"${recordId}","text":"é\\u0000🐘"}` }
-    await idempotency.keep(tx, caller, key, body, response)
+    await idempotency.keep(tx, caller, key, body, { ...response, confidential: false })
     return response
   })
 }

@@ -12,6 +12,7 @@ export const rateBudgets: Readonly<Record<RateClass, number>> = {
   search: 3000,
   write: 3000,
   batch: 600,
+  visit: 120,
 }
 
 export interface RateLimits {

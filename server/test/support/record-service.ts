@@ -8,6 +8,8 @@ import { createLog } from '../../src/shared/log.ts'
 import type { RecordView } from '../../src/shared/records/record.ts'
 import { asAdministrator } from './administrator.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { createMailbox } from './mailbox.ts'
+import { openTestSecrets } from './secrets.ts'
 import { pepper, type TestCredential } from './tenants.ts'
 
 /**
@@ -85,7 +87,9 @@ export async function startRecordService(
   const service = createService({
     connection: db.connection,
     poolSize: databaseOptions.poolSize ?? 10,
-    keys: { check: pepper, pepper, cursors: randomBytes(32) },
+    keys: { pepper, cursors: randomBytes(32) },
+    secrets: await openTestSecrets(db.database),
+    mail: createMailbox(),
     baseUrl: 'http://127.0.0.1:8080',
     rateLimitScale: 0,
     log: createLog({ level: 'error', pretty: false, destination: { write: (line) => void errors.push(line) } }),
@@ -102,6 +106,8 @@ export async function startRecordService(
       correlationId,
       token: credential.token,
       address: '127.0.0.1',
+      host: '127.0.0.1',
+      userAgent: 'test',
       params: sent.params,
       query: sent.query ?? {},
       readBody: () => (json === undefined ? undefined : JSON.parse(json)),

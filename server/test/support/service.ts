@@ -7,6 +7,8 @@ import { createLog } from '../../src/shared/log.ts'
 import { createAccount } from './accounts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { type Answer, createHttpClient, type HttpClient } from './http-client.ts'
+import { createMailbox, type Mailbox } from './mailbox.ts'
+import { openTestSecrets } from './secrets.ts'
 import { createTenant, type OrganizationPlan, pepper, type Tenant } from './tenants.ts'
 import { otherModel, testModel } from './test-model.ts'
 
@@ -25,6 +27,7 @@ export interface TestService extends Instance {
   readonly builderTokens: { readonly valid: string; readonly expired: string }
   /** Everything that was logged, one line each. */
   readonly logLines: string[]
+  readonly mailbox: Mailbox
   /** Every answer that was given. */
   readonly answers: Answer<unknown>[]
   /** One more process, as it were, on the same database, behind the same log. */
@@ -90,6 +93,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const logLines: string[] = []
   const answers: Answer<unknown>[] = []
   const cursors = randomBytes(32)
+  const mailbox = createMailbox()
+  const secrets = await openTestSecrets(db.database)
   const instances: Instance[] = []
 
   async function startInstance({ rateLimitScale = 0 } = options): Promise<Instance> {
@@ -97,7 +102,9 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       connection: db.connection,
       // As many as the client opens sockets: on a busy machine nobody waits for a connection until that is a 503.
       poolSize: 16,
-      keys: { pepper, cursors, check: pepper },
+      keys: { pepper, cursors },
+      secrets,
+      mail: mailbox,
       baseUrl: 'http://127.0.0.1:8080',
       rateLimitScale,
       log: createLog({ level: 'trace', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
@@ -137,6 +144,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     builderTokens,
     logLines,
     answers,
+    mailbox,
     startAnother: (more = {}) => startInstance(more),
     async stop() {
       await Promise.all(instances.map((instance) => instance.close()))

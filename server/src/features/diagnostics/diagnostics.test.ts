@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { asAdministrator } from '../../../test/support/administrator.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { openTestSecrets } from '../../../test/support/secrets.ts'
 import { createTenant, pepper, type TestCredential } from '../../../test/support/tenants.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { BaseContext } from '../../kernel/operation.ts'
-import { createPipeline, type Invoke, type Response } from '../../kernel/pipeline.ts'
+import { createPipeline, type Invoke, type Response, requireToken } from '../../kernel/pipeline.ts'
 import type { Context } from '../../shared/context.ts'
 import { createDiagnostics, type Diagnostics, type RequestDiagnostics } from '../../shared/diagnostics.ts'
 import { createIdempotency } from '../../shared/idempotency.ts'
@@ -40,12 +41,14 @@ beforeAll(async () => {
   user = tenant.organizations.a.users.owner
   foreign = tenant.organizations.b.credentials.live
   diagnostics = createDiagnostics({ database, clock, log: createLog({ level: 'silent', pretty: false }) })
+  const authenticator = createAuthenticator({ database, clock, pepper })
   invoke = createPipeline<Context>({
     clock,
-    ...createAuthenticator({ database, clock, pepper }),
+    authenticate: (request) => authenticator.authenticate(requireToken(request)),
+    forget: authenticator.forget,
     ...createRateLimits({ scale: 1 }),
     transact: database.transact,
-    idempotency: createIdempotency({ clock }),
+    idempotency: createIdempotency({ clock, secrets: await openTestSecrets(database) }),
     services: { diagnostics } as unknown as Omit<Context, keyof BaseContext>,
     record: diagnostics.record,
     checkResponses: true,
@@ -63,6 +66,8 @@ async function ask(credential: TestCredential, wanted: string): Promise<Response
     correlationId,
     token: credential.token,
     address: '127.0.0.1',
+    host: '127.0.0.1',
+    userAgent: 'test',
     params: { saasAppId: appId, correlationId: wanted },
     query: {},
     readBody: () => undefined,

@@ -1,5 +1,6 @@
 import pg from 'pg'
-import type { BuilderCaller, Caller } from '../../kernel/caller.ts'
+import type { BuilderCaller, Caller, TenantVisitor } from '../../kernel/caller.ts'
+import { fail } from '../../kernel/errors.ts'
 import { StaleIdentity } from '../../kernel/pipeline.ts'
 import type { TransactionMode, Tx } from '../../kernel/transaction.ts'
 import type { ConnectionSettings } from '../../ports/database/port.ts'
@@ -14,8 +15,22 @@ import { type Binding, bindingText, isUncertain, runRead, runWrite } from './tra
 export interface Database {
   /** Runs `work` for a caller. Throws `StaleIdentity` when the caller's rights changed since it was read. */
   transact<T>(mode: TransactionMode, caller: Caller, work: (tx: Tx) => Promise<T>): Promise<T>
-  /** Runs `work` for a member of a builder account, bound to the account. */
-  transactForBuilder<T>(mode: TransactionMode, caller: BuilderCaller, work: (tx: Tx) => Promise<T>): Promise<T>
+  /**
+   * Runs `work` for a member of a builder account, bound to the account and, where they are named, to an application and
+   * an organisation of it. Throws `application_not_found` or `organization_not_found` where they are not the account's.
+   */
+  transactForBuilder<T>(
+    mode: TransactionMode,
+    caller: BuilderCaller,
+    work: (tx: Tx) => Promise<T>,
+    named?: { readonly saasAppId?: string; readonly organizationId?: string },
+  ): Promise<T>
+  /** Runs `work` for somebody who has not signed in, bound to the organisation whose host was asked, or to nothing. */
+  transactForVisitor<T>(
+    mode: TransactionMode,
+    organizationId: TenantVisitor['organizationId'] | null,
+    work: (tx: Tx) => Promise<T>,
+  ): Promise<T>
   /** Work of the service itself inside one organisation, under the same row-level security as its callers. */
   inOrganization<T>(organizationId: string, work: (tx: Tx) => Promise<T>): Promise<T>
   /** Work of the service itself on what belongs to no organisation: definitions, the log of requests, claiming work. */
@@ -92,7 +107,11 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     transact: (mode, caller, work) => attempt((client) => runs[mode](client, bindCaller(caller), work)),
 
-    transactForBuilder: (mode, caller, work) => attempt((client) => runs[mode](client, bindBuilder(caller), work)),
+    transactForBuilder: (mode, caller, work, named = {}) =>
+      attempt((client) => runs[mode](client, bindBuilder(caller, named), work)),
+
+    transactForVisitor: (mode, organizationId, work) =>
+      attempt((client) => runs[mode](client, { text: organizationText, values: [organizationId ?? ''] }, work)),
 
     inOrganization: (organizationId, work) =>
       attempt((client) => runWrite(client, { text: organizationText, values: [organizationId] }, work)),
@@ -148,16 +167,20 @@ function bindCaller({ organizationId, appId, epochs }: Caller): Binding {
   }
 }
 
-const builderText = bindingText(`set_config('portico.account_id', $1, true),
-  (SELECT value FROM portico.epoch WHERE scope_id = $1::uuid) AS account`)
+const builderText = bindingText('portico.bind_builder($1, $2, $3) AS bound')
 
-function bindBuilder({ accountId, accountEpoch }: BuilderCaller): Binding {
+function bindBuilder(
+  { accountId, accountEpoch }: BuilderCaller,
+  { saasAppId, organizationId }: { readonly saasAppId?: string; readonly organizationId?: string },
+): Binding {
   return {
     text: builderText,
-    values: [accountId],
+    values: [accountId, saasAppId ?? null, organizationId ?? null],
     check(rows) {
-      const [{ account }] = rows as [{ account: unknown }]
-      if (String(account) !== accountEpoch) throw new StaleIdentity()
+      const [{ bound }] = rows as [{ bound: { epoch: string | null; missing: string | null } }]
+      const { epoch, missing } = bound
+      if (epoch !== accountEpoch) throw new StaleIdentity()
+      if (missing !== null) throw fail(missing === 'application' ? 'application_not_found' : 'organization_not_found')
     },
   }
 }

@@ -22,6 +22,7 @@ interface CredentialRow {
   readonly key_id: string
   readonly kind: ApplicationCredentialKind | 'drt'
   readonly app_id: string
+  readonly application_archived: boolean
   readonly organization_id: string
   readonly organization_name: string
   readonly organization_slug: string
@@ -160,6 +161,7 @@ function identityOf(row: CredentialRow): Identity {
     unrestricted: user ? user.isOwner : row.kind === 'live' && !row.has_envelope,
     epochs: { organization: String(row.organization_epoch), application: String(row.application_epoch) },
   }
+  if (row.application_archived) return { caller, refusal: 'application_archived' }
   if (row.organization_status !== 'active') return { caller, refusal: 'organization_inactive' }
   return { caller, refusal: row.user_status === 'inactive' ? 'user_inactive' : null }
 }

@@ -1,12 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from '../../kernel/pipeline.ts'
 import { type Arrival, parseBody, receiveBody } from './body.ts'
+import { cookieOf } from './cookies.ts'
+import { hostName } from './hosts.ts'
 
 /** What the pipeline needs of an HTTP request. A class: one shape for the engine, and no closure for each request. */
 export class ApiRequest implements Request {
   readonly correlationId: string
   readonly token: string | null
   readonly address: string
+  readonly host: string
+  readonly userAgent: string
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, unknown>>
   readonly idempotencyKey: string | undefined
@@ -23,10 +27,15 @@ export class ApiRequest implements Request {
     params: Readonly<Record<string, string>>,
     query: Readonly<Record<string, unknown>>,
     bytesMax: number,
+    /** The cookie that the token comes in, on hosts where it does not come in a header. */
+    cookieName: string | undefined,
   ) {
     this.correlationId = correlationId
-    this.token = bearerToken(raw.headers.authorization)
+    this.token =
+      cookieName === undefined ? bearerToken(raw.headers.authorization) : cookieOf(raw.headers.cookie, cookieName)
     this.address = raw.socket.remoteAddress ?? ''
+    this.host = hostName(raw.headers.host ?? '')
+    this.userAgent = raw.headers['user-agent'] ?? ''
     this.params = params
     this.query = query
     this.idempotencyKey = raw.headers['idempotency-key'] as string | undefined

@@ -24,10 +24,15 @@ export function createHostCheck(baseUrl: string): (request: IncomingMessage) => 
   }
 }
 
+/** The name in a Host header: lower case, without the port and without the dot of the root. */
+export function hostName(host: string): string {
+  return host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '')
+}
+
 function kindOf(host: string, suffix: string): HostKind {
   // Two Host headers arrive joined by a comma (`joinDuplicateHeaders`); RFC 9112 3.2 demands a 400.
   if (host === '' || /[\s,/@]/.test(host)) return 'malformed'
-  const name = host.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '')
+  const name = hostName(host)
   if (!name.endsWith(suffix)) return 'api'
   const slug = name.slice(0, -suffix.length)
   return /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(slug) ? 'tenant' : 'api'

@@ -7,7 +7,7 @@ import type { Caller } from '../../kernel/caller.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { fail } from '../../kernel/errors.ts'
 import { type BaseContext, operationFor } from '../../kernel/operation.ts'
-import { createPipeline, type Outcome } from '../../kernel/pipeline.ts'
+import { createPipeline, type Outcome, requireToken } from '../../kernel/pipeline.ts'
 import { createRegistry } from '../../kernel/registry.ts'
 import { AppParams, Strict, Uuid } from '../../kernel/schemas.ts'
 import { family } from './family.ts'
@@ -141,8 +141,8 @@ export async function startSurface(more: Partial<HttpSurfaceOptions> = {}) {
   const ready = { database: true }
   const invoke = createPipeline<BaseContext>({
     clock: systemClock,
-    authenticate(sent) {
-      if (sent !== token) throw fail('credential_invalid')
+    authenticate(request) {
+      if (requireToken(request) !== token) throw fail('credential_invalid')
       return { caller, refusal: null }
     },
     forget: () => undefined,
@@ -154,6 +154,7 @@ export async function startSurface(more: Partial<HttpSurfaceOptions> = {}) {
     checkResponses: false,
   })
   const surface = createHttpSurface({
+    cookieName: 'portico_session',
     families: [family('api', registry.operations, invoke)],
     clock: systemClock,
     baseUrl: 'http://127.0.0.1:8080',

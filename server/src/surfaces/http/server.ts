@@ -21,6 +21,8 @@ export interface HttpSurfaceOptions extends SystemParts {
   readonly clock: Clock
   /** Where clients reach the service: an origin, without a slash at its end. */
   readonly baseUrl: string
+  /** The cookie of tenant sessions. */
+  readonly cookieName: string
   /** How long a connection may make no progress while something is to be sent or received. */
   readonly stalledAfterMs?: number
   /** Failures of the surface itself. Requests are recorded by the pipeline, not here. */
@@ -35,7 +37,7 @@ export interface HttpSurface {
 }
 
 export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
-  const { families, clock, baseUrl, log, stalledAfterMs = 60_000 } = options
+  const { families, clock, baseUrl, cookieName, log, stalledAfterMs = 60_000 } = options
   const state: SendState = { draining: false }
   const hostKind = createHostCheck(baseUrl)
   const app = createServer(clock, stalledAfterMs, onFrameworkError)
@@ -52,7 +54,7 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
 
   for (const family of families) {
     for (const operation of family.operations) {
-      const handler = createOperationHandler(operation, family, { baseUrl, hostKind, state })
+      const handler = createOperationHandler(operation, family, { baseUrl, hostKind, state, cookieName })
       const method = operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method
       app.route({ method, url: routerPath(operation.path), handler })
     }

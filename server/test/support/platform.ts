@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto'
+import { insertAccount, insertBuilderSession } from '../../src/features/platform/store.ts'
+import type { Clock } from '../../src/kernel/clock.ts'
+import { uuidv7 } from '../../src/kernel/ids.ts'
+import type { BuilderRole } from '../../src/kernel/scopes.ts'
+import { createService, type Service } from '../../src/service.ts'
+import { createMint } from '../../src/shared/identity/mint.ts'
+import { createLog } from '../../src/shared/log.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { createHttpClient, type HttpClient } from './http-client.ts'
+import { createMailbox, type Mailbox } from './mailbox.ts'
+import { openTestSecrets } from './secrets.ts'
+import { pepper } from './tenants.ts'
+
+/**
+ * The whole service over HTTP on an empty database, for tests that begin as a builder does. Every answer is held against
+ * its schema, mail is collected, nothing is limited by rate.
+ */
+export interface Platform extends HttpClient {
+  readonly db: TestDatabase
+  readonly service: Service
+  readonly port: number
+  readonly mailbox: Mailbox
+  readonly logLines: readonly string[]
+  /** A new account with one member of that role (owner unless said otherwise), signed in. */
+  newAccount(role?: BuilderRole): Promise<TestBuilder>
+  /** Another process on the same database. */
+  startAnother(): Promise<HttpClient>
+  stop(): Promise<void>
+}
+
+export interface TestBuilder {
+  readonly accountId: string
+  readonly builderId: string
+  readonly email: string
+  readonly token: string
+}
+
+export async function startPlatform(options: { readonly clock?: Clock } = {}): Promise<Platform> {
+  const db = await createTestDatabase({ poolSize: 4 })
+  const mailbox = createMailbox()
+  const logLines: string[] = []
+  const cursors = randomBytes(32)
+  const closing: (() => Promise<void>)[] = []
+
+  async function start() {
+    const service = createService({
+      connection: db.connection,
+      poolSize: 16,
+      keys: { pepper, cursors },
+      secrets: await openTestSecrets(db.database),
+      mail: mailbox,
+      baseUrl: 'http://127.0.0.1:8080',
+      rateLimitScale: 0,
+      log: createLog({ level: 'info', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
+      checkResponses: true,
+      ...options,
+    })
+    const { port } = await service.http.listen({ host: '127.0.0.1', port: 0 })
+    const client = createHttpClient(port, {
+      onAnswer: () => undefined,
+      onFault: (correlationId) => logLines.filter((line) => line.includes(correlationId)).join(''),
+    })
+    closing.push(async () => {
+      client.close()
+      await service.http.drain(1000)
+      await service.close()
+    })
+    return { service, port, ...client }
+  }
+
+  return {
+    ...(await start()),
+    db,
+    mailbox,
+    logLines,
+    newAccount: (role = 'owner') => newAccount(db, role),
+    startAnother: start,
+    async stop() {
+      await Promise.all(closing.map((close) => close()))
+      await db.drop()
+    },
+  }
+}
+
+/** Accounts always have an owner; for another role the member joins beside one who never signs in. */
+async function newAccount({ database }: TestDatabase, role: BuilderRole): Promise<TestBuilder> {
+  const mint = createMint(pepper)
+  const accountId = uuidv7(Date.now())
+  const owner = person()
+  const token = mint.token('bld')
+  return database.as('portico_owner', async (tx) => {
+    await insertAccount(tx, {
+      accountId,
+      name: 'Test account',
+      ...owner,
+      displayName: 'Test owner',
+      passwordHash: 'none',
+    })
+    let member = owner
+    if (role !== 'owner') {
+      member = person()
+      await tx.rows({
+        text: `WITH b AS (INSERT INTO portico.builder (builder_id, email, display_name, password_hash)
+                 VALUES ($1, $2, 'Test builder', 'none') RETURNING builder_id)
+               INSERT INTO portico.account_member (account_id, builder_id, role) SELECT $3, builder_id, $4 FROM b`,
+        values: [member.builderId, member.email, accountId, role],
+      })
+    }
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+    const session = { keyId: token.keyId, accountId, builderId: member.builderId, secretHash: token.secretHash }
+    await insertBuilderSession(tx, { ...session, expiresAt })
+    return { accountId, ...member, token: token.text }
+  })
+
+  function person() {
+    const builderId = uuidv7(Date.now())
+    return { builderId, email: `builder-${builderId.slice(-8)}@portico.example` }
+  }
+}

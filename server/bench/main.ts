@@ -3,10 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfig } from '../src/config.ts'
+import { systemClock } from '../src/kernel/clock.ts'
+import { configuredKeys } from '../src/key-management.ts'
 import { startEmbedded } from '../src/ports/database/embedded.ts'
 import type { ConnectionSettings } from '../src/ports/database/port.ts'
+import { openDatabase } from '../src/shared/database/database.ts'
 import { migrate } from '../src/shared/database/migrate.ts'
-import { deriveKeys, masterKeyOf } from '../src/shared/keys.ts'
+import { type Keys, openKeys } from '../src/shared/keys.ts'
 import { depthTable, measureDepth } from './depth.ts'
 import type { LoadResult } from './load.ts'
 import { type Measure, planOf, recordMeasures } from './measures.ts'
@@ -45,7 +48,7 @@ async function main(): Promise<void> {
   const server = await startEmbedded({ dataDir, report: () => {} })
   try {
     await migrate(server.connection)
-    const { pepper } = deriveKeys(await masterKeyOf(dataDir))
+    const { pepper } = await makeKeys(server.connection, dataDir)
     const tenant = await makeTenant(server.connection, pepper)
     const count = options.million ? 1_000_000 : recordCount
     say(`Loading ${count} records, and ${recordCount} of a neighbour …`)
@@ -56,6 +59,17 @@ async function main(): Promise<void> {
   } finally {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
+  }
+}
+
+/** Those that the service will find. */
+async function makeKeys(connection: ConnectionSettings, dataDir: string): Promise<Keys> {
+  const database = openDatabase({ connection, poolSize: 1 })
+  try {
+    const configured = await configuredKeys({ ...readConfig({}), dataDir })
+    return (await openKeys({ ...configured, database, clock: systemClock, log: console })).keys
+  } finally {
+    await database.close()
   }
 }
 

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
+import { bearer, databaseUrl, headerValue, integer, oneOf, origin, scale, vaultKey } from './config-values.ts'
 import { closest } from './kernel/closest.ts'
+import { parseMasterKey } from './kernel/master-key.ts'
 import { logLevels } from './shared/log.ts'
 
 /**
@@ -33,6 +35,7 @@ export class ConfigError extends Error {
 }
 
 const modes = ['development', 'production'] as const
+const keyHolders = ['local', 'environment', 'vault'] as const
 
 const rows = {
   mode: setting({
@@ -86,14 +89,65 @@ const rows = {
     description: 'How many connections to the database one process opens at most.',
     read: (text) => integer(text, 2, 200),
   }),
+  keyManagement: setting({
+    name: 'PORTICO_KEY_MANAGEMENT',
+    values: keyHolders.join(', ').replace(/, (\w+)$/, ' or $1'),
+    fallback: 'vault with `PORTICO_VAULT_ADDR`, environment with `PORTICO_MASTER_KEY`, else local',
+    description:
+      'Who holds the key that all secrets are sealed under: `master.key` in `PORTICO_DATA_DIR`, `PORTICO_MASTER_KEY`, or Vault. See secrets.md.',
+    production: 'must not be local',
+    read: (text) => oneOf(keyHolders, text),
+  }),
   masterKey: setting({
     name: 'PORTICO_MASTER_KEY',
     values: '32 bytes in base64 or hex, for instance from `openssl rand -base64 32`',
     fallback: 'a key made at the first start, in `PORTICO_DATA_DIR`',
-    description:
-      'The key that all other keys are derived from or sealed with. Whoever loses it loses every credential.',
-    production: 'required',
-    read: key,
+    description: 'The key that all other keys are sealed under. Whoever loses it loses every credential and secret.',
+    production: 'required, unless Vault holds the key',
+    read: parseMasterKey,
+  }),
+  masterKeyPrevious: setting({
+    name: 'PORTICO_MASTER_KEY_PREVIOUS',
+    values: 'one or more such keys, with commas between them',
+    fallback: 'none',
+    description: 'Master keys that were replaced, until `npm run keys -- rewrap` has run.',
+    read: (text) => text.split(',').map((one) => parseMasterKey(one.trim())),
+  }),
+  vaultAddr: setting({
+    name: 'PORTICO_VAULT_ADDR',
+    values: 'an http or https origin',
+    fallback: 'none',
+    description: 'Where HashiCorp Vault or OpenBao answers. Also set while secrets move away from it.',
+    production: 'https, or this machine',
+    read: origin,
+  }),
+  vaultKey: setting({
+    name: 'PORTICO_VAULT_KEY',
+    values: 'mount/name of a Transit key',
+    fallback: 'transit/portico',
+    description: 'The key of Vault that data keys are wrapped under.',
+    read: vaultKey,
+  }),
+  vaultToken: setting({
+    name: 'PORTICO_VAULT_TOKEN',
+    values: 'a token of Vault',
+    fallback: 'none: the AppRole is used',
+    description: 'What the service shows Vault. It has to be renewed by somebody else; an AppRole does not.',
+    read: headerValue,
+  }),
+  vaultRoleId: setting({
+    name: 'PORTICO_VAULT_ROLE_ID',
+    values: 'the role id of an AppRole',
+    fallback: 'none',
+    description: 'With `PORTICO_VAULT_SECRET_ID` instead of a token: the service logs in when it has to.',
+    read: (text) => text,
+  }),
+  vaultSecretId: setting({
+    name: 'PORTICO_VAULT_SECRET_ID',
+    values: 'a secret id of that AppRole',
+    fallback: 'none',
+    description: 'See `PORTICO_VAULT_ROLE_ID`.',
+    read: (text) => text,
   }),
   demo: setting({
     name: 'PORTICO_DEMO',
@@ -139,20 +193,34 @@ export const settings: readonly Setting<unknown>[] = Object.values(rows)
 
 type Values = { readonly [K in keyof typeof rows]: ReturnType<(typeof rows)[K]['read']> }
 
-export interface Config extends Omit<Values, 'databaseUrl' | 'masterKey' | 'metricsToken'> {
+type Apart = 'databaseUrl' | 'masterKey' | 'metricsToken' | `vault${string}`
+
+export interface Config extends Omit<Values, Apart> {
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null
-  /** 32 bytes, or null: a key of the service's own making. */
+  /** 32 bytes, or null: not in the environment. */
   readonly masterKey: Uint8Array | null
+  /** Null: Vault is not configured. */
+  readonly vault: VaultSettings | null
   /** Null: `/metrics` does not exist. Undefined: everybody may read it. */
   readonly metricsToken: string | null | undefined
 }
+
+export interface VaultSettings {
+  readonly address: string
+  /** Mount and name. */
+  readonly key: string
+  readonly auth: { readonly token: string } | { readonly roleId: string; readonly secretId: string }
+}
+
+/** The value of a row, or the fallback where it is not set or not valid. */
+type Get = <T, F>(row: Setting<T>, fallback: F) => T | F
 
 /** Reads all settings, or throws a `ConfigError` with everything that is wrong with them. */
 export function readConfig(env: Environment = process.env): Config {
   const problems: string[] = []
   const isSet = (row: Setting<unknown>) => (env[row.name] ?? '') !== ''
-  function get<T, F>(row: Setting<T>, fallback: F): T | F {
+  const get: Get = (row, fallback) => {
     if (!isSet(row)) return fallback
     try {
       return row.read(env[row.name]!.trim())
@@ -164,6 +232,8 @@ export function readConfig(env: Environment = process.env): Config {
 
   const mode = get(rows.mode, 'development')
   const port = get(rows.port, 8080)
+  const masterKey = get(rows.masterKey, null)
+  const vault = readVault(get, problems)
   const config: Config = {
     mode,
     host: get(rows.host, '127.0.0.1'),
@@ -172,13 +242,17 @@ export function readConfig(env: Environment = process.env): Config {
     dataDir: get(rows.dataDir, resolve('data')),
     databaseUrl: get(rows.databaseUrl, null),
     databasePoolSize: get(rows.databasePoolSize, 16),
-    masterKey: get(rows.masterKey, null),
+    keyManagement: get(rows.keyManagement, vault ? 'vault' : masterKey ? 'environment' : 'local'),
+    masterKey,
+    masterKeyPrevious: get(rows.masterKeyPrevious, []),
+    vault,
     demo: get(rows.demo, mode === 'development'),
     rateLimitScale: get(rows.rateLimitScale, 1),
     logLevel: get(rows.logLevel, 'info'),
     metricsToken: get(rows.metricsToken, mode === 'production' ? null : undefined),
     shutdownSeconds: get(rows.shutdownSeconds, 15),
   }
+  if (problems.length === 0) problems.push(...missingKeys(config))
   if (mode === 'production') problems.push(...missingInProduction(config, isSet))
   if (problems.length > 0) throw new ConfigError(problems)
   return config
@@ -197,12 +271,41 @@ export function unknownSettings(env: Environment = process.env): string[] {
   })
 }
 
+/** Vault as a whole: an address, and something to show it. */
+function readVault(get: Get, problems: string[]): VaultSettings | null {
+  const address = get(rows.vaultAddr, null)
+  const key = get(rows.vaultKey, 'transit/portico')
+  const token = get(rows.vaultToken, null)
+  const [roleId, secretId] = [get(rows.vaultRoleId, null), get(rows.vaultSecretId, null)]
+  if (address === null) return null
+  if (token !== null) return { address, key, auth: { token } }
+  if (roleId !== null && secretId !== null) return { address, key, auth: { roleId, secretId } }
+  const [ofToken, ofRole, ofSecret] = [rows.vaultToken, rows.vaultRoleId, rows.vaultSecretId].map(({ name }) => name)
+  problems.push(`${rows.vaultAddr.name} needs ${ofToken}, or ${ofRole} and ${ofSecret}.`)
+  return null
+}
+
+/** A holder that was chosen by name needs what it is to hold. */
+function missingKeys({ keyManagement, masterKey, vault }: Config): string[] {
+  const chosen = `${rows.keyManagement.name} is ${keyManagement}, which needs`
+  if (keyManagement === 'environment' && !masterKey) return [`${chosen} ${rows.masterKey.name}.`]
+  if (keyManagement === 'vault' && !vault) return [`${chosen} ${rows.vaultAddr.name}.`]
+  return []
+}
+
 /** Contract 1: what production does not let anyone leave out or turn off. */
 function missingInProduction(config: Config, isSet: (row: Setting<unknown>) => boolean): string[] {
-  const required = [rows.baseUrl, rows.databaseUrl, rows.masterKey].filter((row) => !isSet(row))
+  const keyRow = config.keyManagement === 'vault' ? [] : [rows.masterKey]
+  const required = [rows.baseUrl, rows.databaseUrl, ...keyRow].filter((row) => !isSet(row))
   const problems = required.map((row) => `${row.name} is required in production: ${row.values}.`)
   if (isSet(rows.baseUrl) && !config.baseUrl.startsWith('https:')) {
     problems.push(`${rows.baseUrl.name} must be an https URL in production.`)
+  }
+  if (isSet(rows.keyManagement) && config.keyManagement === 'local') {
+    problems.push(`${rows.keyManagement.name} cannot be local in production.`)
+  }
+  if (config.vault && !isPrivate(config.vault.address)) {
+    problems.push(`${rows.vaultAddr.name} must be an https URL in production: data keys pass through it.`)
   }
   if (config.demo) problems.push(`${rows.demo.name} cannot be on in production.`)
   if (config.rateLimitScale === 0) problems.push(`${rows.rateLimitScale.name} cannot be 0 in production.`)
@@ -214,45 +317,8 @@ function setting<T>(row: Setting<T>): Setting<T> {
   return row
 }
 
-function oneOf<const T extends string>(values: readonly T[], text: string): T {
-  const value = values.find((one) => one === text)
-  if (value === undefined) throw new Error(`must be one of ${values.join(', ')}`)
-  return value
-}
-
-function integer(text: string, minimum: number, maximum: number): number {
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= minimum && value <= maximum)) throw new Error(`must be an integer from ${minimum} to ${maximum}`)
-  return value
-}
-
-function scale(text: string): number {
-  if (!/^\d{1,6}(\.\d{1,6})?$/.test(text)) throw new Error('must be a number from 0')
-  return Number(text)
-}
-
-/** An origin and nothing after it: paths are the service's own, and a slash at the end would be doubled in links. */
-function origin(text: string): string {
-  const url = URL.parse(text)
-  const isOrigin = url && /^https?:$/.test(url.protocol) && [url.origin, `${url.origin}/`].includes(url.href)
-  if (!isOrigin) throw new Error('must be an http or https URL without a path, a query or credentials')
-  return url.origin
-}
-
-function databaseUrl(text: string): string {
-  const url = URL.parse(text)
-  if (!url || !/^postgres(ql)?:$/.test(url.protocol)) throw new Error('must be a postgres:// URL')
-  return text
-}
-
-function bearer(text: string): string {
-  if (!/^[\w.~+/-]{16,}=*$/.test(text)) throw new Error('must be 16 or more of the characters of a bearer token')
-  return text
-}
-
-function key(text: string): Uint8Array {
-  const isHex = /^[0-9a-f]{64}$/i.test(text)
-  const isBase64 = /^[A-Za-z0-9+/_-]{43}=?$/.test(text)
-  if (!isHex && !isBase64) throw new Error('must be 32 bytes in base64 or hex')
-  return new Uint8Array(Buffer.from(text, isHex ? 'hex' : 'base64'))
+/** Nobody listens on the way: encrypted, or to an agent of Vault on this machine. */
+function isPrivate(address: string): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }

@@ -3,13 +3,19 @@ import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { type Config, ConfigError, readConfig, unknownSettings } from './config.ts'
 import { createDemo } from './demo.ts'
+import { systemClock } from './kernel/clock.ts'
+import { configuredKeys } from './key-management.ts'
 import { startEmbedded } from './ports/database/embedded.ts'
 import { connectExternal } from './ports/database/external.ts'
 import { type DatabaseServer, DatabaseServerError } from './ports/database/port.ts'
+import { KeyManagementError } from './ports/key-management/port.ts'
 import { createService, type Service } from './service.ts'
+import { readDataKeys } from './shared/data-keys.ts'
+import { type Database, openDatabase } from './shared/database/database.ts'
 import { migrate } from './shared/database/migrate.ts'
-import { deriveKeys, masterKeyOf, requireSameMasterKey, WrongMasterKey } from './shared/keys.ts'
+import { type Keys, openKeys } from './shared/keys.ts'
 import { createLog, type Log } from './shared/log.ts'
+import type { Secrets } from './shared/secrets.ts'
 
 /** The composition root: settings, database, service, and the life of the process around them. */
 let stopping = false
@@ -50,19 +56,51 @@ function startDatabase(config: Config, log: Log): Promise<DatabaseServer> {
 async function run(config: Config, log: Log, server: DatabaseServer, told: AbortSignal): Promise<void> {
   await migrate(server.connection, say)
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
-  const keys = deriveKeys(config.masterKey ?? (await masterKeyOf(config.dataDir)))
+  // Connections of their own: a request that holds one of the service's may have to wait for a data key.
+  const keyDatabase = openDatabase({ connection: server.connection, poolSize: 2 })
+  try {
+    await runUnlocked(config, log, server, told, await unlock(config, log, keyDatabase))
+  } finally {
+    await keyDatabase.close()
+  }
+}
+
+interface Unlocked {
+  readonly keys: Keys
+  readonly secrets: Secrets
+}
+
+/** Refuses a master key that is not the one of this database, before anything is answered. */
+async function unlock(config: Config, log: Log, database: Database): Promise<Unlocked> {
+  const configured = await configuredKeys(config)
+  const unlocked = await openKeys({ ...configured, database, clock: systemClock, log })
+  const [current] = configured.keyManagement
+  const currentId = await current.currentKeyId()
+  if ((await readDataKeys(database)).some(({ keyId }) => keyId !== currentId)) {
+    log.info('The master key was replaced. When every process has the new one: npm run keys -- rewrap.')
+  }
+  return unlocked
+}
+
+async function runUnlocked(
+  config: Config,
+  log: Log,
+  server: DatabaseServer,
+  told: AbortSignal,
+  { keys, secrets }: Unlocked,
+): Promise<void> {
   const { baseUrl, dataDir } = config
   const service = createService({
     connection: server.connection,
     poolSize: config.databasePoolSize,
     keys,
+    secrets,
     baseUrl,
     rateLimitScale: config.rateLimitScale,
     metricsToken: config.metricsToken,
     log,
   })
   try {
-    await requireSameMasterKey(service.database, keys)
     if (config.demo && !told.aborted) {
       const made = await createDemo({ service, pepper: keys.pepper, dataDir, baseUrl })
       if (made) say(`Made a demo: ${made}`)
@@ -112,8 +150,8 @@ function toldToStop(log: Log): AbortSignal {
 
 /** What the person who starts the service can mend is said in a sentence; everything else with its stack. */
 function explain(error: unknown): string {
-  if (error instanceof ConfigError || error instanceof DatabaseServerError || error instanceof WrongMasterKey)
-    return error.message
+  const told = [ConfigError, DatabaseServerError, KeyManagementError]
+  if (error instanceof Error && told.some((one) => error instanceof one)) return error.message
   const { code, port } = error as { code?: string; port?: number }
   if (code === 'EADDRINUSE') return `Port ${port} is in use. Choose another with PORTICO_PORT.`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)

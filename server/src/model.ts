@@ -1,15 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
-import { type Config, ConfigError, readConfig } from './config.ts'
+import { explainMissingSchema, openCommandServer } from './command-database.ts'
+import { ConfigError, readConfig } from './config.ts'
 import { findApplications } from './features/platform/store.ts'
 import { Failure } from './kernel/errors.ts'
-import { connectToRunning } from './ports/database/embedded/running.ts'
-import { startEmbedded } from './ports/database/embedded.ts'
-import { connectExternal } from './ports/database/external.ts'
-import { type DatabaseServer, DatabaseServerError } from './ports/database/port.ts'
+import { DatabaseServerError } from './ports/database/port.ts'
 import { type ApplicationModel, readModel } from './shared/catalogue/catalogue.ts'
 import { type Database, openDatabase } from './shared/database/database.ts'
-import { migrate } from './shared/database/migrate.ts'
 import { applyModel, ModelError } from './shared/modelling/apply.ts'
 import type { ModelDocument } from './shared/modelling/document.ts'
 import { failurePosition } from './surfaces/http/json-position.ts'
@@ -34,7 +31,7 @@ const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
 async function main(): Promise<void> {
   const { file, appKey } = readArguments()
   const document = await readDocument(file)
-  const server = await openServer(readConfig())
+  const server = await openCommandServer(readConfig(), say)
   const database = openDatabase({ connection: server.connection, poolSize: 2 })
   try {
     const appId = await findApplication(database, appKey)
@@ -79,22 +76,6 @@ async function readDocument(file: string): Promise<ModelDocument> {
   } catch {
     const before = text.slice(0, failurePosition(text)).split('\n')
     throw new UsageError(`${file} is not valid JSON: line ${before.length}, column ${before.at(-1)!.length + 1}.`)
-  }
-}
-
-/** The server of the running service, else one that runs only for this command. */
-async function openServer(config: Config): Promise<DatabaseServer> {
-  if (config.databaseUrl !== null) return connectExternal({ url: config.databaseUrl })
-  const running = await connectToRunning(config)
-  if (running) return running
-  const server = await startEmbedded({ dataDir: config.dataDir, report: say })
-  try {
-    // Nobody else uses it. A server that is shared is migrated by the service, when all of its processes are ready to.
-    await migrate(server.connection, say)
-    return server
-  } catch (error) {
-    await server.stop()
-    throw error
   }
 }
 
@@ -147,10 +128,7 @@ function explain(error: unknown): string {
     return `The file is not a model document:\n${indent(problems)}`
   }
   if (error instanceof Failure) return `${error.message}${error.cause ? ` (${(error.cause as Error).message})` : ''}`
-  const { code } = error as { code?: string }
-  // undefined_table, or the role of the service is unknown: nothing of Portico is in this database.
-  if (code === '42P01' || code === '22023') return 'The database holds no Portico yet. Start the service on it once.'
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  return explainMissingSchema(error) ?? (error instanceof Error ? (error.stack ?? error.message) : String(error))
 }
 
 function indent(lines: readonly string[]): string {

@@ -125,7 +125,7 @@ describe('the wall around an organisation', () => {
 })
 
 describe('every table stands behind the wall', () => {
-  /** What belongs to nobody: counters, wrapped keys, the history of the schema, and people, who are reached through their accounts. */
+  /** What belongs to nobody: counters, keys, the history of the schema, and people, reached through their accounts. */
   const open = ['portico.builder', 'portico.data_key', 'portico.epoch', 'portico.installation', 'portico.migration']
 
   /**

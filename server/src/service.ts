@@ -21,7 +21,7 @@ import { createTenantDoor, visitorOf } from './shared/identity/visitors.ts'
 import type { Keys } from './shared/keys.ts'
 import { createLinks } from './shared/links.ts'
 import type { Log } from './shared/log.ts'
-import type { MailSender } from './shared/mail-sender.ts'
+import type { MailQueue } from './shared/mail/queue.ts'
 import { startMaintenance } from './shared/maintenance.ts'
 import { createMetrics } from './shared/metrics.ts'
 import { createIndexBuilder } from './shared/modelling/index-builder.ts'
@@ -43,7 +43,7 @@ export interface ServiceOptions {
   readonly keys: Keys
   readonly secrets: Secrets
   /** Takes the mail of invitations and password resets. */
-  readonly mail: MailSender
+  readonly mail: MailQueue
   readonly baseUrl: string
   readonly rateLimitScale: number
   /** Null: `/metrics` does not exist. Undefined: it is open. */

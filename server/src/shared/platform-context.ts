@@ -5,7 +5,7 @@ import type { Mint } from './identity/mint.ts'
 import type { Passwords } from './identity/passwords.ts'
 import type { SignInThrottle } from './identity/sign-in-throttle.ts'
 import type { Links } from './links.ts'
-import type { MailSender } from './mail-sender.ts'
+import type { MailQueue } from './mail/queue.ts'
 import type { Secrets } from './secrets.ts'
 
 /** What builders and those who want to become one share. */
@@ -14,7 +14,7 @@ interface PlatformServices {
   readonly passwords: Passwords
   readonly throttle: SignInThrottle
   readonly links: Links
-  readonly mail: MailSender
+  readonly mail: MailQueue
   readonly secrets: Secrets
 }
 

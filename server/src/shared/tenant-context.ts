@@ -4,7 +4,7 @@ import type { Mint } from './identity/mint.ts'
 import type { Passwords } from './identity/passwords.ts'
 import type { SignInThrottle } from './identity/sign-in-throttle.ts'
 import type { Links } from './links.ts'
-import type { MailSender } from './mail-sender.ts'
+import type { MailQueue } from './mail/queue.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
 interface TenantServices {
@@ -12,7 +12,7 @@ interface TenantServices {
   readonly passwords: Passwords
   readonly throttle: SignInThrottle
   readonly links: Links
-  readonly mail: MailSender
+  readonly mail: MailQueue
   readonly cookie: SessionCookie
 }
 

@@ -1,17 +1,28 @@
-import type { Mail, MailSender } from '../../src/shared/mail-sender.ts'
+import { type MailContent, messages } from '../../src/shared/mail/messages.ts'
+import type { MailQueue, NewMail } from '../../src/shared/mail/queue.ts'
 
 /** Takes mail as the queue would, after the commit, and lets a test read it. */
-export interface Mailbox extends MailSender {
-  readonly received: readonly Mail[]
+export interface Mailbox extends MailQueue {
+  readonly received: readonly ReceivedMail[]
   /** The newest message to an address; throws where there is none. */
-  newestTo(address: string): Mail
+  newestTo(address: string): ReceivedMail
+}
+
+export interface ReceivedMail extends MailContent {
+  readonly to: NewMail['to']
+  readonly kind: NewMail['kind']
+  readonly variables: NewMail['variables']
 }
 
 export function createMailbox(): Mailbox {
-  const received: Mail[] = []
+  const received: ReceivedMail[] = []
   return {
     received,
-    send: async ({ afterCommit }, mail) => afterCommit(() => void received.push(mail)),
+    async enqueue({ now, afterCommit }, { to, kind, variables }) {
+      const content = (messages[kind] as (variables: unknown) => MailContent)(variables)
+      afterCommit(() => void received.push({ to, kind, variables, ...content }))
+      return `${now}`
+    },
     newestTo(address) {
       const mail = received.findLast(({ to }) => to.address === address)
       if (!mail) throw new Error(`No mail came for ${address}.`)

@@ -8,6 +8,8 @@ export interface TestDatabase {
   readonly database: Database
   /** Connects as the role that owns everything; tests use it to look from outside. */
   readonly connection: ConnectionSettings
+  /** Connects as the service does. */
+  readonly login: ConnectionSettings
   drop(): Promise<void>
 }
 
@@ -16,7 +18,7 @@ export interface TestDatabase {
  * `afterAll(() => test.drop())`.
  */
 export async function createTestDatabase(options: Partial<DatabaseOptions> = {}): Promise<TestDatabase> {
-  const { connection: server, template } = inject('databaseServer')
+  const { connection: server, login: serverLogin, template } = inject('databaseServer')
   const name = `${template}_${randomBytes(4).toString('hex')}`
   await asAdministrator(server, async (admin) => {
     await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
@@ -24,10 +26,12 @@ export async function createTestDatabase(options: Partial<DatabaseOptions> = {})
     await admin.query(`GRANT CREATE ON DATABASE ${name} TO portico_owner`)
   })
   const connection = { ...server, database: name }
-  const database = openDatabase({ connection, poolSize: 10, ...options })
+  const login = { ...serverLogin, database: name }
+  const database = openDatabase({ connection: login, poolSize: 10, ...options })
   return {
     database,
     connection,
+    login,
     async drop() {
       await database.close()
       await dropDatabase(server, name)

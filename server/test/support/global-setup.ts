@@ -3,13 +3,19 @@ import type { TestProject } from 'vitest/node'
 import { connectExternal } from '../../src/ports/database/external.ts'
 import type { ConnectionSettings } from '../../src/ports/database/port.ts'
 import { migrate } from '../../src/shared/database/migrate.ts'
+import { serviceLogin } from '../../src/shared/database/service-login.ts'
 import { asAdministrator, dropDatabase } from './administrator.ts'
 import { startTestServer } from './server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The server of this run, and the migrated database that every test file clones. */
-    databaseServer: { readonly connection: ConnectionSettings; readonly template: string }
+    databaseServer: {
+      readonly connection: ConnectionSettings
+      /** What the service opens its pools with. */
+      readonly login: ConnectionSettings
+      readonly template: string
+    }
   }
 }
 
@@ -26,7 +32,8 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     admin.query(`CREATE DATABASE ${template} TEMPLATE template0 ENCODING UTF8`),
   )
   await migrate({ ...connection, database: template })
-  project.provide('databaseServer', { connection, template })
+  const login = await serviceLogin(connection)
+  project.provide('databaseServer', { connection, login, template })
   return async () => {
     await dropDatabase(connection, template)
     await server.stop()

@@ -45,7 +45,7 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
 
   async function start() {
     const service = createService({
-      connection: db.connection,
+      connection: db.login,
       poolSize: 16,
       keys: { pepper, cursors },
       secrets: await openTestSecrets(db.database),

@@ -85,7 +85,7 @@ export async function startRecordService(
   })
   const errors: string[] = []
   const service = createService({
-    connection: db.connection,
+    connection: db.login,
     poolSize: databaseOptions.poolSize ?? 10,
     keys: { pepper, cursors: randomBytes(32) },
     secrets: await openTestSecrets(db.database),

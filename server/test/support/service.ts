@@ -99,7 +99,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 
   async function startInstance({ rateLimitScale = 0 } = options): Promise<Instance> {
     const service = createService({
-      connection: db.connection,
+      connection: db.login,
       // As many as the client opens sockets: on a busy machine nobody waits for a connection until that is a 503.
       poolSize: 16,
       keys: { pepper, cursors },

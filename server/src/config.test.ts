@@ -30,6 +30,8 @@ test('an empty environment is a development service on this machine', () => {
     databaseUrl: null,
     databasePoolSize: 16,
     masterKey: null,
+    smtpUrl: null,
+    mailFrom: { name: 'Portico', address: 'no-reply@localhost' },
     demo: true,
     rateLimitScale: 1,
     logLevel: 'info',
@@ -69,6 +71,15 @@ test.each([
   ['DATABASE_URL', 'mysql://hunter2@db'],
   ['PORTICO_DATABASE_POOL_SIZE', '1'],
   ['PORTICO_MASTER_KEY', 'hunter2'],
+  ['PORTICO_SMTP_URL', 'mail.portico.test:587'],
+  ['PORTICO_SMTP_URL', 'https://hunter2@mail.portico.test'],
+  ['PORTICO_SMTP_URL', 'smtp://user:hunter2%@mail.portico.test'],
+  ['PORTICO_SMTP_URL', 'smtp://user:hunter2@mail.portico.test?tls=no'],
+  ['PORTICO_SMTP_URL', 'smtp://user:hunter2@mail.portico.test/path'],
+  ['PORTICO_SMTP_URL', 'smtp://:587'],
+  ['PORTICO_MAIL_FROM', 'hunter2'],
+  ['PORTICO_MAIL_FROM', 'Ann <ann@portico.test>, hunter2 <b@portico.test>'],
+  ['PORTICO_MAIL_FROM', 'hunter2\r\nBcc: eve <ann@portico.test>'],
   ['PORTICO_DEMO', 'yes'],
   ['PORTICO_RATE_LIMIT_SCALE', '-1'],
   ['PORTICO_LOG_LEVEL', 'loud'],
@@ -80,6 +91,16 @@ test.each([
   expect(problems).toHaveLength(1)
   expect(problems[0]).toMatch(new RegExp(`^${name} .*\\.$`))
   expect(problems[0]).not.toContain('hunter2')
+})
+
+test('mail goes through a server of its own, from a sender of its own', () => {
+  const smtpUrl = 'smtps://user%40portico.test:pass%2Fword@mail.portico.test:2465'
+  const read = (from: string) => readConfig({ PORTICO_SMTP_URL: smtpUrl, PORTICO_MAIL_FROM: from })
+  const address = 'no-reply@portico.test'
+  expect(read(address)).toMatchObject({ smtpUrl, mailFrom: { name: '', address } })
+  expect(read(`Portico Team <${address}>`).mailFrom).toEqual({ name: 'Portico Team', address })
+  expect(read(`"Team, all of it" <${address}>`).mailFrom).toEqual({ name: 'Team, all of it', address })
+  expect(readConfig(production).mailFrom.address).toBe('no-reply@api.portico.test')
 })
 
 test('all problems are told at once', () => {

@@ -1,8 +1,10 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { bearer, databaseUrl, headerValue, integer, oneOf, origin, scale, vaultKey } from './config-values.ts'
 import { closest } from './kernel/closest.ts'
 import { parseMasterKey } from './kernel/master-key.ts'
 import { logLevels } from './shared/log.ts'
+import { readSender, readSmtpUrl } from './shared/mail/sender.ts'
 
 /**
  * The settings of the service: one row for each environment variable, and the only code that reads the environment.
@@ -149,6 +151,21 @@ const rows = {
     description: 'See `PORTICO_VAULT_ROLE_ID`.',
     read: (text) => text,
   }),
+  smtpUrl: setting({
+    name: 'PORTICO_SMTP_URL',
+    values: 'smtps://user:password@host:port, or smtp:// for STARTTLS',
+    fallback: 'none: mail is written into `mail/` in `PORTICO_DATA_DIR`',
+    description: 'The mail server that takes invitations and password resets. See mail.md.',
+    production: 'without it nobody gets mail',
+    read: readSmtpUrl,
+  }),
+  mailFrom: setting({
+    name: 'PORTICO_MAIL_FROM',
+    values: 'an address, or Name <address>',
+    fallback: 'Portico <no-reply@host>, with the host of `PORTICO_BASE_URL`',
+    description: 'Who mail comes from. The mail server must let the service send from there.',
+    read: readSender,
+  }),
   demo: setting({
     name: 'PORTICO_DEMO',
     values: 'on or off',
@@ -193,7 +210,7 @@ export const settings: readonly Setting<unknown>[] = Object.values(rows)
 
 type Values = { readonly [K in keyof typeof rows]: ReturnType<(typeof rows)[K]['read']> }
 
-type Apart = 'databaseUrl' | 'masterKey' | 'metricsToken' | `vault${string}`
+type Apart = 'databaseUrl' | 'masterKey' | 'metricsToken' | 'smtpUrl' | `vault${string}`
 
 export interface Config extends Omit<Values, Apart> {
   /** Null: the embedded PostgreSQL. */
@@ -202,6 +219,8 @@ export interface Config extends Omit<Values, Apart> {
   readonly masterKey: Uint8Array | null
   /** Null: Vault is not configured. */
   readonly vault: VaultSettings | null
+  /** Null: mail is written into files. */
+  readonly smtpUrl: string | null
   /** Null: `/metrics` does not exist. Undefined: everybody may read it. */
   readonly metricsToken: string | null | undefined
 }
@@ -233,12 +252,13 @@ export function readConfig(env: Environment = process.env): Config {
   const mode = get(rows.mode, 'development')
   const port = get(rows.port, 8080)
   const masterKey = get(rows.masterKey, null)
+  const baseUrl = get(rows.baseUrl, `http://127.0.0.1:${port}`)
   const vault = readVault(get, problems)
   const config: Config = {
     mode,
     host: get(rows.host, '127.0.0.1'),
     port,
-    baseUrl: get(rows.baseUrl, `http://127.0.0.1:${port}`),
+    baseUrl,
     dataDir: get(rows.dataDir, resolve('data')),
     databaseUrl: get(rows.databaseUrl, null),
     databasePoolSize: get(rows.databasePoolSize, 16),
@@ -246,6 +266,8 @@ export function readConfig(env: Environment = process.env): Config {
     masterKey,
     masterKeyPrevious: get(rows.masterKeyPrevious, []),
     vault,
+    smtpUrl: get(rows.smtpUrl, null),
+    mailFrom: get(rows.mailFrom, { name: 'Portico', address: `no-reply@${mailDomain(baseUrl)}` }),
     demo: get(rows.demo, mode === 'development'),
     rateLimitScale: get(rows.rateLimitScale, 1),
     logLevel: get(rows.logLevel, 'info'),
@@ -310,6 +332,12 @@ function missingInProduction(config: Config, isSet: (row: Setting<unknown>) => b
   if (config.demo) problems.push(`${rows.demo.name} cannot be on in production.`)
   if (config.rateLimitScale === 0) problems.push(`${rows.rateLimitScale.name} cannot be 0 in production.`)
   return problems
+}
+
+/** The host of the API, or `localhost` for a bare address: mail comes from a domain. */
+function mailDomain(baseUrl: string): string {
+  const { hostname } = new URL(baseUrl)
+  return isIP(hostname) !== 0 || hostname.startsWith('[') ? 'localhost' : hostname
 }
 
 /** Infers the type of a row. */

@@ -2,9 +2,11 @@ import sql from 'sql-template-tag'
 import type { Clock } from '../kernel/clock.ts'
 import type { Database } from './database/database.ts'
 import type { Log } from './log.ts'
+import { removeOldMail } from './mail/store.ts'
 import { refreshStatistics } from './statistics.ts'
 
 const partitionsEveryMs = 60 * 60 * 1000
+const oldMailEveryMs = 60 * 60 * 1000
 const statisticsEveryMs = 2_000
 
 interface Parts {
@@ -17,6 +19,7 @@ interface Parts {
 export function startMaintenance(parts: Parts): () => void {
   const timers = [
     setInterval(() => void maintainPartitions(parts), partitionsEveryMs),
+    setInterval(() => void maintainMail(parts), oldMailEveryMs),
     setInterval(
       onePerTurn(() => maintainStatistics(parts)),
       statisticsEveryMs,
@@ -36,6 +39,14 @@ async function maintainPartitions({ database, clock, log }: Parts): Promise<void
   } catch (error) {
     // There are partitions for three days ahead: the next hour will do.
     log.warn({ err: error }, 'Partitions could not be maintained; trying again in an hour.')
+  }
+}
+
+async function maintainMail({ database, clock, log }: Parts): Promise<void> {
+  try {
+    await removeOldMail(database, clock.now())
+  } catch (error) {
+    log.warn({ err: error }, 'Mail of more than 30 days could not be removed; trying again in an hour.')
   }
 }
 

@@ -98,6 +98,14 @@ describe('smtp', () => {
     expect(refusal.message).not.toContain('hunter2')
   })
 
+  it('takes a sender that the server does not allow for something that can be mended', async () => {
+    const refusal = Object.assign(new Error('5.7.1 not from there'), { responseCode: 550 })
+    const server = await mailServer({ onMailFrom: (_address, _session, done) => done(refusal) })
+    const { permanent, message } = await refusalOf(smtpMailer({ url: server.url }))
+    expect(permanent).toBe(false)
+    expect(message).toBe('SMTP MAIL FROM: 550 5.7.1 not from there')
+  })
+
   it('takes a server that is not there, or says nothing, for something that passes', async () => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await new Promise((resolve) => silent.once('listening', resolve))

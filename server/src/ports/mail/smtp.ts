@@ -66,12 +66,15 @@ export function smtpSettings(url: string): SMTPPoolOptions & { readonly pool: tr
 }
 
 /**
- * A refusal is permanent when the server said so about this message or its addresses. A wrong password or a server that
- * takes no mail at the moment is not the message's fault, and somebody may mend it before the last attempt.
+ * A refusal is permanent when the server said so about the recipient or the message. A wrong password, a sender that it
+ * does not allow or a server that takes no mail at the moment is not the message's fault, and somebody may mend it before
+ * the last attempt.
  */
 function explain(error: NodemailerError): MailError {
-  const isAboutMessage = error.code === 'EENVELOPE' || error.code === 'EMESSAGE'
-  const permanent = isAboutMessage && (error.responseCode === undefined || error.permanent === true)
+  const { code, command, responseCode } = error
+  const ofMessage = command === 'RCPT TO' || command === 'DATA'
+  const permanent =
+    responseCode === undefined ? code === 'EENVELOPE' || code === 'EMESSAGE' : ofMessage && error.permanent === true
   return new MailError(describe(error), { permanent })
 }
 

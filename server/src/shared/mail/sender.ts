@@ -1,8 +1,6 @@
 import { isMailAddress, type MailAddress } from '../../ports/mail/port.ts'
 
-/** Settings of mail as people write them. Both throw an Error with words for people that do not repeat the value. */
-
-/** `Name <local@domain>`, or the address alone. */
+/** `Name <local@domain>`, or the address alone. Throws an Error with words for people that do not repeat the value. */
 export function readSender(text: string): MailAddress {
   const [, quoted, plain, address = text] = /^(?:"([^"\\]*)"|([^"<>\\]*?))\s*<([^<>]*)>$/.exec(text) ?? []
   const name = quoted ?? plain ?? ''
@@ -10,7 +8,10 @@ export function readSender(text: string): MailAddress {
   return { name, address }
 }
 
-/** `smtps://user:password@host:port` or `smtp://…`, and nothing after it: what else there is to say is not up to the URL. */
+/**
+ * `smtps://user:password@host:port` or `smtp://…` and nothing after it, so that no parameter can turn TLS off. Throws as
+ * above; the URL holds a password.
+ */
 export function readSmtpUrl(text: string): string {
   const url = URL.parse(text)
   const isServer = url && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && /^\/?$/.test(url.pathname)

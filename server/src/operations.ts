@@ -1,6 +1,7 @@
 import { diagnosticsOperations } from './features/diagnostics/operations.ts'
 import { discoveryOperations } from './features/discovery/operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
+import { platformContractOperations } from './features/platform/contract/operations.ts'
 import { recordOperations } from './features/records/operations.ts'
 import { createRegistry } from './kernel/registry.ts'
 import type { Context } from './shared/context.ts'
@@ -16,7 +17,7 @@ export const registry = createRegistry<Context>([
 ])
 
 /** What members of builder accounts can do, under `/v1/platform`. */
-export const platformRegistry = createRegistry<PlatformContext>([])
+export const platformRegistry = createRegistry<PlatformContext>([...platformContractOperations])
 
 /** What anybody can do under `/v1/platform`: sign in, accept an invitation to a team, ask for a new password. */
 export const visitorRegistry = createRegistry<VisitorContext>([])

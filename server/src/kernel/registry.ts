@@ -23,15 +23,6 @@ export function createRegistry<Context extends BaseContext<AnyCaller>>(operation
 }
 
 const always: readonly ErrorCode[] = [
-  'credential_missing',
-  'credential_invalid',
-  'credential_expired',
-  'credential_kind_not_allowed',
-  'draft_credential_not_allowed',
-  'application_not_found',
-  'application_archived',
-  'organization_inactive',
-  'user_inactive',
   'validation_failed',
   'unknown_field',
   'rate_limited',
@@ -42,9 +33,37 @@ const always: readonly ErrorCode[] = [
   'shutting_down',
 ]
 
+/** Where somebody has to say who it is. */
+const ofCredentials: readonly ErrorCode[] = [
+  'credential_missing',
+  'credential_invalid',
+  'credential_expired',
+  'credential_kind_not_allowed',
+]
+
+/** Where the caller works inside one application and one organisation of it. */
+const ofApplications: readonly ErrorCode[] = ['application_archived', 'organization_inactive', 'user_inactive']
+
+/** On the host of an organisation, which may belong to nobody. */
+const ofTenantHosts: readonly ErrorCode[] = ['organization_not_found', 'cross_site_request']
+
+function doorCodesOf({ credentials, path }: Pick<Operation, 'credentials' | 'path'>): ErrorCode[] {
+  const isOnTenantHost = path.startsWith('/api/')
+  const isOpen = credentials.includes('none')
+  const isForBuilders = credentials.includes('bld')
+  return [
+    ...(isOpen ? [] : ofCredentials),
+    ...(isOnTenantHost ? ofTenantHosts : []),
+    ...(isForBuilders || (isOpen && !isOnTenantHost) ? [] : ofApplications),
+    ...(isForBuilders || isOpen ? [] : (['draft_credential_not_allowed'] as const)),
+    ...(path.includes('{saasAppId}') ? (['application_not_found'] as const) : []),
+    ...(path.includes('{organizationId}') ? (['organization_not_found'] as const) : []),
+  ]
+}
+
 /** Every code that the operation can answer with: its own and those that its declaration implies. */
 export function errorCodesOf(operation: Operation<never>): ErrorCode[] {
-  const codes = new Set<ErrorCode>([...always, ...operation.errors])
+  const codes = new Set<ErrorCode>([...always, ...doorCodesOf(operation), ...operation.errors])
   if (operation.scope) codes.add('scope_missing')
   if (operation.body) {
     for (const code of ['invalid_json', 'json_too_deep', 'payload_too_large', 'unsupported_media_type'] as const) {

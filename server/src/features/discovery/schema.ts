@@ -56,8 +56,3 @@ export const AuthContext = Strict(
   },
   { title: 'AuthContext' },
 )
-
-export const ContractDocument = Type.Object(
-  {},
-  { additionalProperties: true, title: 'ContractDocument', description: 'An OpenAPI 3.1.1 document.' },
-)

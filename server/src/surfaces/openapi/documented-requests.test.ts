@@ -6,7 +6,7 @@ import { testModel } from '../../../test/support/test-model.ts'
 
 import { registry } from '../../operations.ts'
 import type { FieldDocument } from '../../shared/modelling/document.ts'
-import { areaDescriptions } from './contract.ts'
+import { areaDescriptions } from './areas.ts'
 import type { Json } from './json-schema.ts'
 
 /** Sends what the document shows, with nothing changed but the id of a record. */

@@ -20,16 +20,15 @@ export function projectOperation(operation: Operation<never>, projection: Projec
     parameters: parametersOf(operation, projection, { objects, object }),
     ...(operation.body && { requestBody: requestBodyOf(operation, projection, object) }),
     responses: responsesOf(operation, projection, object),
-    security: operation.credentials.map((kind) => ({ [schemeNameOf(kind)]: [] })),
+    security: operation.credentials.filter((kind) => kind !== 'none').map((kind) => ({ [schemeNameOf(kind)]: [] })),
     'x-rate-class': operation.rateClass,
     ...(operation.scope && { 'x-required-scope': operation.scope }),
   }
 }
 
-function descriptionOf({ description, scope }: Operation<never>): string {
-  const needs = scope
-    ? `Needs the scope \`${scope}\`: ${lowerFirst(scopeDescriptions[scope])}`
-    : 'Needs a valid credential, and no scope.'
+function descriptionOf({ description, credentials, scope }: Operation<never>): string {
+  const without = credentials.includes('none') ? 'Needs no credential.' : 'Needs a valid credential, and no scope.'
+  const needs = scope ? `Needs the scope \`${scope}\`: ${lowerFirst(scopeDescriptions[scope])}` : without
   return `${description}\n\n${needs}`
 }
 
@@ -71,8 +70,8 @@ function named(source: Json, place: 'path' | 'query', projection: Projection, ch
 }
 
 /** The caller's own application and its own objects are known, so the document says them. */
-function withCallersChoice(name: string, schema: Json, appId: string, { objects, object }: Choice): Json {
-  if (name === 'saasAppId') return { ...schema, examples: [appId] }
+function withCallersChoice(name: string, schema: Json, appId: string | null, { objects, object }: Choice): Json {
+  if (name === 'saasAppId') return appId === null ? schema : { ...schema, examples: [appId] }
   if (name !== 'objectKey' || object === undefined) return schema
   const { pattern: _, minLength: __, maxLength: ___, ...rest } = schema
   return { ...rest, enum: objects.map(({ objectKey }) => objectKey), examples: [object.objectKey] }

@@ -5,7 +5,8 @@ import { createSchemaSet, type SchemaSet } from './schema-set.ts'
 
 /** What grows while operations are written into a document: the components that they share. */
 export interface Projection {
-  readonly appId: string
+  /** The application of the caller; null where it is bound to none. */
+  readonly appId: string | null
   /** The caller's objects, by key. */
   readonly objects: readonly ContractObject[]
   readonly schemas: SchemaSet
@@ -19,7 +20,7 @@ export interface Projection {
 }
 
 export function createProjection(
-  appId: string,
+  appId: string | null,
   objects: readonly ContractObject[],
   reserved: ReadonlySet<string>,
 ): Projection {

@@ -16,8 +16,10 @@ form.addEventListener('submit', async (event) => {
   }
 })
 
+/** The contract of the application, or without one that of the platform. */
 async function fetchContract(saasAppId, token) {
-  const response = await fetch(`/v1/apps/${encodeURIComponent(saasAppId)}/openapi.json`, {
+  const family = saasAppId === '' ? 'platform' : `apps/${encodeURIComponent(saasAppId)}`
+  const response = await fetch(`/v1/${family}/openapi.json`, {
     headers: { authorization: `Bearer ${token}` },
     cache: 'no-store',
   })

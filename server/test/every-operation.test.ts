@@ -1,17 +1,23 @@
-import { crc32 } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type ErrorCode, errorTable } from '../src/kernel/errors.ts'
+import type { ErrorCode } from '../src/kernel/errors.ts'
 import { uuidv7 } from '../src/kernel/ids.ts'
-import { bodyBytesDefault, type Operation } from '../src/kernel/operation.ts'
-import { errorCodesOf } from '../src/kernel/registry.ts'
+import type { Operation } from '../src/kernel/operation.ts'
 import { allScopes, type Scope } from '../src/kernel/scopes.ts'
 import { validatorOf } from '../src/kernel/validation.ts'
 import { registry } from '../src/operations.ts'
 import type { Context } from '../src/shared/context.ts'
-import { makeToken } from '../src/shared/identity/tokens.ts'
 import type { RecordView } from '../src/shared/records/record.ts'
-import { brokenBodies, brokenParameters, brokenQueries } from './support/broken-input.ts'
+import {
+  brokenBodies,
+  brokenIdempotencyKeys,
+  brokenJson,
+  brokenParameters,
+  brokenQueries,
+  brokenRevisions,
+} from './support/broken-input.ts'
+import { authorizationsThatNobodyIssued } from './support/forged-tokens.ts'
 import type { Answer, Sent } from './support/http-client.ts'
+import { expectNamed, expectRefusal, withoutIds } from './support/refusals.ts'
 import { type Instance, startTestService, type TestService } from './support/service.ts'
 import { issueCredential } from './support/tenants.ts'
 
@@ -183,20 +189,6 @@ function send<T = Readonly<Record<string, unknown>>>(
   return service.call(operation.method, query === undefined ? path : `${path}?${query}`, { token, ...body, ...sent })
 }
 
-/** An answer is the refusal that the operation declares. */
-function expectRefusal(operation: Operation<Context>, answer: Answer, code: ErrorCode, context = ''): void {
-  expect(answer.json, `${context} ${answer.text}`).toMatchObject({ code })
-  expect(answer.status).toBe(errorTable[code].status)
-  expect(errorCodesOf(operation as unknown as Operation<never>)).toContain(code)
-}
-
-function expectNamed(answer: Answer, field: string, context: string): void {
-  expect(answer.status, `${context}: ${answer.text}`).toBe(400)
-  const fields = (answer.json.details ?? []).map((detail) => detail.field)
-  const isNamed = fields.some((name) => name === field || name.startsWith(`${field}.`) || name.startsWith(`${field}[`))
-  expect(isNamed, `${context}: ${field} is not among ${fields.join()} of ${answer.text}`).toBe(true)
-}
-
 test('every operation has a good request', () => {
   expect(Object.keys(goodRequests).sort()).toEqual(registry.operations.map((operation) => operation.id).sort())
 })
@@ -226,7 +218,9 @@ describe.each(registry.operations.map((operation) => [operation.id, operation] a
     const challenge = `Bearer resource_metadata="http://127.0.0.1:8080/.well-known/oauth-protected-resource/v1/apps/${service.app.appId}/mcp"`
     for (const [authorization, code] of [
       [undefined, 'credential_missing'],
-      ...authorizationsThatNobodyIssued(live).map((text) => [text, 'credential_invalid'] as const),
+      ...authorizationsThatNobodyIssued(live.token, ['live', 'dat', 'draft', 'drt', 'bld']).map(
+        (text) => [text, 'credential_invalid'] as const,
+      ),
       [`Bearer ${service.app.organizations.a.credentials.revoked.token}`, 'credential_invalid'],
       [`Bearer ${service.app.organizations.a.credentials.expired.token}`, 'credential_expired'],
       [`Bearer ${service.builderTokens.expired}`, 'credential_expired'],
@@ -376,12 +370,12 @@ describe.each(registry.operations.map((operation) => [operation.id, operation] a
       expectRefusal(operation, answer, answer.json.code!)
     }
     if (operation.ifMatch) {
-      for (const value of ['x', '""', '"x"', 'W/"1"', '1', '"1", "2"', '"-1"', '"1e3"', `"${'9'.repeat(40)}"`]) {
+      for (const value of brokenRevisions) {
         expectNamed(await send(operation, { headers: { 'if-match': value } }), 'If-Match', value)
       }
     }
     if (operation.transaction === 'write') {
-      for (const key of ['two words', 'x'.repeat(256), 'schlüssel', 'a\tb', '']) {
+      for (const key of brokenIdempotencyKeys) {
         const answer = await send(operation, { headers: { 'idempotency-key': key } })
         expectNamed(answer, 'Idempotency-Key', key)
         expectRefusal(operation, answer, 'idempotency_key_invalid')
@@ -399,64 +393,8 @@ describe.each(registry.operations.map((operation) => [operation.id, operation] a
   })
 
   test.runIf(bodySchema)('refuses bodies that are no JSON of bounded size', async () => {
-    const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
-    const cases: [Partial<Change>, ErrorCode][] = [
-      [{ raw: '{"a":' }, 'invalid_json'],
-      [{ raw: 'undefined' }, 'invalid_json'],
-      [{ raw: Buffer.from([0x22, 0xff, 0x22]) }, 'invalid_json'],
-      [{ raw: '{"__proto__":{}}' }, 'invalid_json'],
-      [{ raw: '['.repeat(1_000_000) }, 'json_too_deep'],
-      [{ raw: Buffer.alloc(bytesMax + 1, 0x20) }, 'payload_too_large'],
-      [{ raw: '{}', headers: { 'content-type': 'text/plain' } }, 'unsupported_media_type'],
-      [{ raw: '{}', headers: { 'content-type': undefined } }, 'unsupported_media_type'],
-      [{ raw: '{}', headers: { 'content-type': 'application/json; charset=utf-16' } }, 'unsupported_media_type'],
-      [{ raw: '{}', headers: { 'content-encoding': 'gzip' } }, 'unsupported_media_type'],
-    ]
-    if (!operation.bodyOptional) cases.push([{ raw: '' }, 'invalid_json'])
-    for (const [change, code] of cases) {
+    for (const [change, code] of brokenJson(operation)) {
       expectRefusal(operation, await send(operation, change), code, String(change.raw).slice(0, 30))
     }
   })
 })
-
-/** Whatever stands in an Authorization header and is not a token that was issued. */
-function authorizationsThatNobodyIssued(live: { readonly keyId: string; readonly token: string }): string[] {
-  const [, , keyId, rest] = live.token.split('_') as [string, string, string, string]
-  const secret = rest.slice(0, 43)
-  const otherSecret = `${secret.startsWith('a') ? 'b' : 'a'}${secret.slice(1)}`
-  return [
-    'Bearer',
-    'Bearer ',
-    'Bearer null',
-    `Basic ${Buffer.from(`x:${live.token}`).toString('base64')}`,
-    live.token,
-    `Bearer ${live.token}x`,
-    `Bearer ${live.token.slice(0, -1)}`,
-    `Bearer ${live.token.slice(0, -1)}${live.token.endsWith('0') ? '1' : '0'}`,
-    `Bearer ptc_live_${keyId}_${otherSecret}${rest.slice(43)}`,
-    `Bearer ${withChecksum(`ptc_live_${keyId}_${otherSecret}`)}`,
-    `Bearer ${withChecksum(`ptc_dat_${keyId}_${secret}`)}`,
-    `Bearer ${withChecksum(`ptc_bld_${keyId}_${secret}`)}`,
-    ...(['live', 'dat', 'draft', 'drt', 'bld'] as const).map((kind) => `Bearer ${makeToken(kind).text}`),
-    `Bearer ${'x'.repeat(10_000)}`,
-  ]
-}
-
-const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-
-/** A well-formed token with a secret of somebody's choice. */
-function withChecksum(body: string): string {
-  let rest = crc32(body)
-  let checksum = ''
-  for (let i = 0; i < 6; i++) {
-    checksum = alphabet[rest % 62] + checksum
-    rest = Math.floor(rest / 62)
-  }
-  return body + checksum
-}
-
-function withoutIds(text: string): string {
-  return text
-    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, 'id')
-    .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time')
-}

@@ -1,5 +1,8 @@
 import type { TSchema } from 'typebox'
+import type { ErrorCode } from '../../src/kernel/errors.ts'
+import { bodyBytesDefault, type Operation } from '../../src/kernel/operation.ts'
 import { fromQueryString, validatorOf } from '../../src/kernel/validation.ts'
+import type { Sent } from './http-client.ts'
 
 /** Input that breaks a schema, made from the schema itself: each value breaks it in one place, which an answer must name. */
 export interface Broken {
@@ -103,4 +106,29 @@ export function brokenParameters(schema: TSchema, name: string, good: string): s
   const { maxLength = 0 } = property as SchemaView
   const candidates = ['not-a-uuid', '0', good.slice(0, -1), `${good}0`, `${good.slice(0, -1)}g`, '\0', '\u{1F600}\x7f']
   return [...candidates, 'x'.repeat(maxLength + 1)].filter((value) => !validatorOf(property).Check(value))
+}
+
+/** Values of If-Match that are no revision. */
+export const brokenRevisions = ['x', '""', '"x"', 'W/"1"', '1', '"1", "2"', '"-1"', '"1e3"', `"${'9'.repeat(40)}"`]
+
+export const brokenIdempotencyKeys = ['two words', 'x'.repeat(256), 'schlüssel', 'a\tb', '']
+
+/** Bodies that are no JSON of bounded size, and how each is refused. */
+export function brokenJson(
+  operation: Pick<Operation, 'bodyBytesMax' | 'bodyOptional'>,
+): readonly (readonly [sent: Sent, code: ErrorCode])[] {
+  const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
+  return [
+    [{ raw: '{"a":' }, 'invalid_json'],
+    [{ raw: 'undefined' }, 'invalid_json'],
+    [{ raw: Buffer.from([0x22, 0xff, 0x22]) }, 'invalid_json'],
+    [{ raw: '{"__proto__":{}}' }, 'invalid_json'],
+    [{ raw: '['.repeat(Math.min(bytesMax, 1_000_000)) }, 'json_too_deep'],
+    [{ raw: Buffer.alloc(bytesMax + 1, 0x20) }, 'payload_too_large'],
+    [{ raw: '{}', headers: { 'content-type': 'text/plain' } }, 'unsupported_media_type'],
+    [{ raw: '{}', headers: { 'content-type': undefined } }, 'unsupported_media_type'],
+    [{ raw: '{}', headers: { 'content-type': 'application/json; charset=utf-16' } }, 'unsupported_media_type'],
+    [{ raw: '{}', headers: { 'content-encoding': 'gzip' } }, 'unsupported_media_type'],
+    ...(operation.bodyOptional ? [] : [[{ raw: '' }, 'invalid_json'] as const]),
+  ]
 }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { insertAccount, insertBuilderSession } from '../../src/features/platform/store.ts'
+import { insertBuilderSession } from '../../src/features/platform/store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import { uuidv7 } from '../../src/kernel/ids.ts'
 import type { BuilderRole } from '../../src/kernel/scopes.ts'
 import { createService, type Service } from '../../src/service.ts'
 import { createMint } from '../../src/shared/identity/mint.ts'
 import { createLog } from '../../src/shared/log.ts'
+import { createAccount } from './accounts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { createHttpClient, type HttpClient } from './http-client.ts'
 import { createMailbox, type Mailbox } from './mailbox.ts'
@@ -24,8 +25,12 @@ export interface Platform extends HttpClient {
   readonly logLines: readonly string[]
   /** A new account with one member of that role (owner unless said otherwise), signed in. */
   newAccount(role?: BuilderRole): Promise<TestBuilder>
+  /** One more member of an account, signed in. */
+  newMember(accountId: string, role: BuilderRole): Promise<TestBuilder>
+  /** The token of one more session of a member; good for an hour unless said otherwise. */
+  newSession(member: Pick<TestBuilder, 'accountId' | 'builderId'>, expiresAt?: Date): Promise<string>
   /** Another process on the same database. */
-  startAnother(): Promise<HttpClient>
+  startAnother(options?: { readonly rateLimitScale?: number }): Promise<HttpClient>
   stop(): Promise<void>
 }
 
@@ -43,7 +48,7 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
   const cursors = randomBytes(32)
   const closing: (() => Promise<void>)[] = []
 
-  async function start() {
+  async function start({ rateLimitScale = 0 }: { readonly rateLimitScale?: number } = {}) {
     const service = createService({
       connection: db.login,
       poolSize: 16,
@@ -51,7 +56,7 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
       secrets: await openTestSecrets(db.database),
       mail: mailbox,
       baseUrl: 'http://127.0.0.1:8080',
-      rateLimitScale: 0,
+      rateLimitScale,
       log: createLog({ level: 'info', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
       checkResponses: true,
       ...options,
@@ -75,6 +80,8 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
     mailbox,
     logLines,
     newAccount: (role = 'owner') => newAccount(db, role),
+    newMember: (accountId, role) => newMember(db, accountId, role),
+    newSession: (member, expiresAt) => newSession(db, member, expiresAt),
     startAnother: start,
     async stop() {
       await Promise.all(closing.map((close) => close()))
@@ -84,37 +91,33 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
 }
 
 /** Accounts always have an owner; for another role the member joins beside one who never signs in. */
-async function newAccount({ database }: TestDatabase, role: BuilderRole): Promise<TestBuilder> {
-  const mint = createMint(pepper)
-  const accountId = uuidv7(Date.now())
-  const owner = person()
-  const token = mint.token('bld')
-  return database.as('portico_owner', async (tx) => {
-    await insertAccount(tx, {
-      accountId,
-      name: 'Test account',
-      ...owner,
-      displayName: 'Test owner',
-      passwordHash: 'none',
-    })
-    let member = owner
-    if (role !== 'owner') {
-      member = person()
-      await tx.rows({
-        text: `WITH b AS (INSERT INTO portico.builder (builder_id, email, display_name, password_hash)
-                 VALUES ($1, $2, 'Test builder', 'none') RETURNING builder_id)
-               INSERT INTO portico.account_member (account_id, builder_id, role) SELECT $3, builder_id, $4 FROM b`,
-        values: [member.builderId, member.email, accountId, role],
-      })
-    }
-    const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
-    const session = { keyId: token.keyId, accountId, builderId: member.builderId, secretHash: token.secretHash }
-    await insertBuilderSession(tx, { ...session, expiresAt })
-    return { accountId, ...member, token: token.text }
-  })
+async function newAccount(db: TestDatabase, role: BuilderRole): Promise<TestBuilder> {
+  const { accountId, builderId, email } = await createAccount(db.database)
+  if (role !== 'owner') return newMember(db, accountId, role)
+  return { accountId, builderId, email, token: await newSession(db, { accountId, builderId }) }
+}
 
-  function person() {
-    const builderId = uuidv7(Date.now())
-    return { builderId, email: `builder-${builderId.slice(-8)}@portico.example` }
-  }
+async function newMember(db: TestDatabase, accountId: string, role: BuilderRole): Promise<TestBuilder> {
+  const builderId = uuidv7(Date.now())
+  const email = `builder-${builderId.slice(-8)}@portico.example`
+  await db.database.as('portico_owner', (tx) =>
+    tx.rows({
+      text: `WITH b AS (INSERT INTO portico.builder (builder_id, email, display_name, password_hash)
+               VALUES ($1, $2, 'Test builder', 'none') RETURNING builder_id)
+             INSERT INTO portico.account_member (account_id, builder_id, role) SELECT $3, builder_id, $4 FROM b`,
+      values: [builderId, email, accountId, role],
+    }),
+  )
+  return { accountId, builderId, email, token: await newSession(db, { accountId, builderId }) }
+}
+
+async function newSession(
+  { database }: TestDatabase,
+  { accountId, builderId }: Pick<TestBuilder, 'accountId' | 'builderId'>,
+  expiresAt = new Date(Date.now() + 3_600_000),
+): Promise<string> {
+  const { keyId, secretHash, text } = createMint(pepper).token('bld')
+  const session = { keyId, accountId, builderId, secretHash, expiresAt: expiresAt.toISOString() }
+  await database.as('portico_owner', (tx) => insertBuilderSession(tx, session))
+  return text
 }

@@ -38,6 +38,10 @@ const table = {
     status: 400,
     message: 'The request refers to a record, user, role or location that does not exist. `details` names the field.',
   },
+  slug_reserved: {
+    status: 400,
+    message: 'This slug is reserved: it is a host name that the service keeps for itself.',
+  },
   ownership_conflict: { status: 400, message: 'Give a record an owner or a DataRole, not both.' },
   result_too_large: {
     status: 400,
@@ -51,11 +55,16 @@ const table = {
     status: 400,
     message: 'Nothing was written: at least one item of the atomic batch failed. `details` names each.',
   },
+  reset_token_invalid: {
+    status: 400,
+    message: 'The link to choose a new password has been used or replaced, or has expired. Ask for a new one.',
+  },
 
   // 401: who are you?
   credential_missing: { status: 401, message: 'Send a credential as `Authorization: Bearer <token>`.' },
   credential_invalid: { status: 401, message: 'The credential is malformed, unknown or revoked.' },
   credential_expired: { status: 401, message: 'The credential has expired.' },
+  sign_in_failed: { status: 401, message: 'The email address or the password is wrong.' },
 
   // 403: known, but not allowed.
   credential_kind_not_allowed: { status: 403, message: 'This operation does not accept this kind of credential.' },
@@ -65,12 +74,18 @@ const table = {
   user_inactive: { status: 403, message: 'The user of this credential is inactive.' },
   scope_missing: { status: 403, message: 'The credential lacks a scope that this operation requires.' },
   cross_site_request: { status: 403, message: 'The request was sent by a page of another site.' },
+  password_wrong: { status: 403, message: 'The current password is wrong.' },
   permission_denied: { status: 403, message: 'The caller may not do this.' },
 
   // 404: absent, or not for this caller to know of.
   route_not_found: { status: 404, message: 'There is no such route.' },
   application_not_found: { status: 404, message: 'The application was not found.' },
   organization_not_found: { status: 404, message: 'The organization was not found.' },
+  user_not_found: { status: 404, message: 'The user was not found.' },
+  invitation_not_found: {
+    status: 404,
+    message: 'The invitation was not found: there is none, it has expired, or it was accepted or revoked.',
+  },
   object_not_found: { status: 404, message: 'The object was not found.' },
   record_not_found: { status: 404, message: 'The record was not found.' },
   correlation_not_found: { status: 404, message: 'No request with this correlation id was found.' },
@@ -86,6 +101,12 @@ const table = {
   },
   duplicate_value: { status: 409, message: 'Another record already has this value in a unique field.' },
   record_archived: { status: 409, message: 'The record is archived. Restore it before changing it.' },
+  email_taken: { status: 409, message: 'Somebody here already has this email address.' },
+  last_owner: { status: 409, message: 'The last active owner cannot be removed, demoted or deactivated.' },
+  invitation_closed: { status: 409, message: 'The invitation was accepted or revoked already.' },
+  slug_taken: { status: 409, message: 'Another organization already has this slug.' },
+  domain_taken: { status: 409, message: 'Another organization already has this domain.' },
+  location_limit_reached: { status: 409, message: 'The organization has as many locations as it may have.' },
   idempotency_key_reused: { status: 409, message: 'This Idempotency-Key was used with another request.' },
   idempotency_in_progress: {
     status: 409,

@@ -8,6 +8,9 @@ import Type from 'typebox'
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 const atOnceMax = 4
 
+/** How hashes of today begin (the PHC string format). */
+const prefix = `$argon2id$v=19$m=${parameters.memoryCost},t=${parameters.timeCost},p=${parameters.parallelism}$`
+
 /** A new password: long rather than complicated (NIST SP 800-63B 3.1.1), and not so long that hashing it is an attack. */
 export const NewPassword = Type.String({
   minLength: 10,
@@ -28,6 +31,8 @@ export interface Passwords {
   hash(password: string): Promise<string>
   /** Takes as long for somebody who does not exist (null) as for a wrong password: the time must not tell who exists. */
   verify(kept: string | null, password: string): Promise<boolean>
+  /** Was it hashed with other parameters than today's? Who signs in with the right password is hashed again. */
+  isOutdated(kept: string): boolean
 }
 
 export function createPasswords(): Passwords {
@@ -41,6 +46,7 @@ export function createPasswords(): Passwords {
       const right = await inTurn(() => verify(against, password.normalize('NFKC')).catch(() => false))
       return right && kept !== null
     },
+    isOutdated: (kept) => !kept.startsWith(prefix),
   }
 }
 

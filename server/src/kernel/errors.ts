@@ -65,6 +65,7 @@ const table = {
   credential_invalid: { status: 401, message: 'The credential is malformed, unknown or revoked.' },
   credential_expired: { status: 401, message: 'The credential has expired.' },
   sign_in_failed: { status: 401, message: 'The email address or the password is wrong.' },
+  totp_required: { status: 401, message: 'The password is right. Send a code of the second factor as well.' },
 
   // 403: known, but not allowed.
   credential_kind_not_allowed: { status: 403, message: 'This operation does not accept this kind of credential.' },
@@ -81,6 +82,9 @@ const table = {
   route_not_found: { status: 404, message: 'There is no such route.' },
   application_not_found: { status: 404, message: 'The application was not found.' },
   organization_not_found: { status: 404, message: 'The organization was not found.' },
+  account_not_found: { status: 404, message: 'The account was not found.' },
+  member_not_found: { status: 404, message: 'The team has no such member.' },
+  session_not_found: { status: 404, message: 'The session was not found.' },
   user_not_found: { status: 404, message: 'The user was not found.' },
   invitation_not_found: {
     status: 404,
@@ -99,6 +103,8 @@ const table = {
     status: 409,
     message: 'The record has changed since the revision that was expected. Reload it, then try again.',
   },
+  totp_already_enabled: { status: 409, message: 'The second factor is on already. Turn it off first.' },
+  totp_not_enrolled: { status: 409, message: 'There is no second factor to confirm or to turn off. Enroll first.' },
   duplicate_value: { status: 409, message: 'Another record already has this value in a unique field.' },
   record_archived: { status: 409, message: 'The record is archived. Restore it before changing it.' },
   email_taken: { status: 409, message: 'Somebody here already has this email address.' },
@@ -117,6 +123,11 @@ const table = {
   payload_too_large: { status: 413, message: 'The body is larger than the operation accepts.' },
   unsupported_media_type: { status: 415, message: 'The media type of the body is not supported by this operation.' },
   rate_limited: { status: 429, message: 'Too many requests. Retry after the time given.', retryable: true },
+  sign_in_throttled: {
+    status: 429,
+    message: 'Too many failed attempts for this account or from this address. Retry after the time given.',
+    retryable: true,
+  },
 
   request_headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
 

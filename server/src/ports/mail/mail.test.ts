@@ -111,7 +111,10 @@ describe('smtp', () => {
     await new Promise((resolve) => silent.once('listening', resolve))
     const { port } = silent.address() as { port: number }
     const url = `smtp://127.0.0.1:${port}`
-    expect(await refusalOf(smtpMailer({ url, sendTimeoutMs: 200 }))).toMatchObject({ permanent: false })
+    expect(await refusalOf(smtpMailer({ url, sendTimeoutMs: 200 }))).toMatchObject({
+      permanent: false,
+      message: 'SMTP EABORT',
+    })
     silent.close()
     const gone = await mailServer()
     await gone.close()

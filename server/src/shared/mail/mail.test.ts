@@ -171,6 +171,7 @@ it('a message whose worker died is sent by another one, under the same Message-I
   now += 1
   await other.wake()
   expect(messageIds()).toEqual([`<${id}@portico.example>`, `<${id}@portico.example>`])
+  expect(new Set(server.received.map((one) => readMail(one).headers.get('date'))).size).toBe(1)
   const sent = await rowOf(id)
   expect(sent).toMatchObject({ state: 'sent', attempts: 2 })
   // What a worker says that was thought dead changes nothing any more.
@@ -196,7 +197,8 @@ it('a worker whose lease is over cannot put back what another one has', async ()
   expect(await rowOf(id)).toMatchObject({ state: 'sending', attempts: 2, last_error: null })
   refusals[1]!()
   await second
-  expect(await rowOf(id)).toMatchObject({ state: 'queued', attempts: 2 })
+  // The words of an error that is not the mailer's own may hold anything.
+  expect(await rowOf(id)).toMatchObject({ state: 'queued', last_error: expect.not.stringContaining('too late') })
 })
 
 it('several workers send each message once', async () => {

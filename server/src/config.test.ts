@@ -29,7 +29,10 @@ test('an empty environment is a development service on this machine', () => {
     dataDir: resolve('data'),
     databaseUrl: null,
     databasePoolSize: 16,
+    keyManagement: 'local',
     masterKey: null,
+    masterKeyPrevious: [],
+    vault: null,
     smtpUrl: null,
     mailFrom: { name: 'Portico', address: 'no-reply@localhost' },
     demo: true,
@@ -80,6 +83,14 @@ test.each([
   ['PORTICO_MAIL_FROM', 'hunter2'],
   ['PORTICO_MAIL_FROM', 'Ann <ann@portico.test>, hunter2 <b@portico.test>'],
   ['PORTICO_MAIL_FROM', 'hunter2\r\nBcc: eve <ann@portico.test>'],
+  ['PORTICO_MASTER_KEY_PREVIOUS', `${masterKey.toString('hex')}, hunter2`],
+  ['PORTICO_KEY_MANAGEMENT', 'hunter2'],
+  ['PORTICO_KEY_MANAGEMENT', 'environment'],
+  ['PORTICO_KEY_MANAGEMENT', 'vault'],
+  ['PORTICO_VAULT_ADDR', 'https://user:hunter2@vault.internal'],
+  ['PORTICO_VAULT_ADDR', 'https://vault.internal:8200'],
+  ['PORTICO_VAULT_KEY', '../hunter2'],
+  ['PORTICO_VAULT_TOKEN', 'hunter2 with spaces'],
   ['PORTICO_DEMO', 'yes'],
   ['PORTICO_RATE_LIMIT_SCALE', '-1'],
   ['PORTICO_LOG_LEVEL', 'loud'],
@@ -119,6 +130,42 @@ test('production leaves nothing to chance', () => {
   expect(problemsOf({ ...production, PORTICO_BASE_URL: 'http://api.portico.test' })).toHaveLength(1)
   expect(problemsOf({ ...production, PORTICO_DEMO: 'on' })).toHaveLength(1)
   expect(problemsOf({ ...production, PORTICO_RATE_LIMIT_SCALE: '0' })).toHaveLength(1)
+})
+
+const vault = { PORTICO_VAULT_ADDR: 'https://vault.internal:8200', PORTICO_VAULT_TOKEN: 'hvs.token' }
+
+test('whoever is configured holds the key, and the others can be named for a move', () => {
+  const hex = masterKey.toString('hex')
+  const holderOf = (env: Environment) => readConfig(env).keyManagement
+  expect(holderOf({ PORTICO_MASTER_KEY: hex })).toBe('environment')
+  expect(holderOf(vault)).toBe('vault')
+  expect(holderOf({ ...vault, PORTICO_MASTER_KEY: hex })).toBe('vault')
+  expect(holderOf({ ...vault, PORTICO_MASTER_KEY: hex, PORTICO_KEY_MANAGEMENT: 'environment' })).toBe('environment')
+  const { masterKeyPrevious } = readConfig({ PORTICO_MASTER_KEY_PREVIOUS: `${hex}, ${masterKey.toString('base64')}` })
+  expect(masterKeyPrevious.map((one) => Buffer.from(one))).toEqual([masterKey, masterKey])
+})
+
+test('vault is asked with a token or as an AppRole', () => {
+  const address = vault.PORTICO_VAULT_ADDR
+  expect(readConfig(vault).vault).toEqual({ address, key: 'transit/portico', auth: { token: 'hvs.token' } })
+  const appRole = { PORTICO_VAULT_ROLE_ID: 'role', PORTICO_VAULT_SECRET_ID: 'secret', PORTICO_VAULT_KEY: 'ns/keys/app' }
+  expect(readConfig({ PORTICO_VAULT_ADDR: address, ...appRole }).vault).toEqual({
+    address,
+    key: 'ns/keys/app',
+    auth: { roleId: 'role', secretId: 'secret' },
+  })
+})
+
+test('in production the key does not lie beside the data, nor travel in the clear', () => {
+  const { PORTICO_MASTER_KEY: _, ...keyless } = production
+  expect(readConfig({ ...keyless, ...vault })).toMatchObject({ keyManagement: 'vault', masterKey: null })
+  expect(problemsOf({ ...production, PORTICO_KEY_MANAGEMENT: 'local' })).toEqual([
+    'PORTICO_KEY_MANAGEMENT cannot be local in production.',
+  ])
+  expect(problemsOf({ ...keyless, ...vault, PORTICO_VAULT_ADDR: 'http://vault.internal' })).toEqual([
+    'PORTICO_VAULT_ADDR must be an https URL in production: data keys pass through it.',
+  ])
+  expect(problemsOf({ ...keyless, ...vault, PORTICO_VAULT_ADDR: 'http://127.0.0.1:8200' })).toEqual([])
 })
 
 test('every row has a name of its own and says what it is', () => {

@@ -1,3 +1,5 @@
+import { isIP } from 'node:net'
+
 /** How values of settings are read. Each throws an Error with words for people, which do not repeat the value. */
 
 export function oneOf<const T extends string>(values: readonly T[], text: string): T {
@@ -44,4 +46,17 @@ export function vaultKey(text: string): string {
 export function headerValue(text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text)) throw new Error('must be visible ASCII characters')
   return text
+}
+
+/** Addresses and networks. One that holds every address is refused: whoever trusts everybody believes what anybody says. */
+export function networks(text: string): string[] {
+  return text.split(',').map((part) => {
+    const [, address = '', prefix] = /^\s*([^\s/]+)(?:\/(\d{1,3}))?\s*$/.exec(part) ?? []
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)]!
+    const isNetwork = prefix === undefined || (Number(prefix) >= 1 && Number(prefix) <= bits)
+    if (bits === 0 || address.includes('%') || !isNetwork) {
+      throw new Error('must be IP addresses or networks such as 10.0.0.0/8, with commas between them')
+    }
+    return prefix === undefined ? address : `${address}/${Number(prefix)}`
+  })
 }

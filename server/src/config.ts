@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { bearer, databaseUrl, headerValue, integer, oneOf, origin, scale, vaultKey } from './config-values.ts'
+import { bearer, databaseUrl, headerValue, integer, networks, oneOf, origin, scale, vaultKey } from './config-values.ts'
 import { closest } from './kernel/closest.ts'
 import { parseMasterKey } from './kernel/master-key.ts'
 import { logLevels } from './shared/log.ts'
@@ -68,6 +68,13 @@ const rows = {
     description: 'Where clients reach the API. Its host is the API host; tenants live on `<slug>.<host>`.',
     production: 'required, https',
     read: origin,
+  }),
+  trustedProxies: setting({
+    name: 'PORTICO_TRUSTED_PROXIES',
+    values: 'addresses and networks in CIDR notation, with commas between them',
+    fallback: 'none: who connects is the client',
+    description: 'Proxies in front of the service, whose `X-Forwarded-For` says where a request comes from.',
+    read: networks,
   }),
   dataDir: setting({
     name: 'PORTICO_DATA_DIR',
@@ -259,6 +266,7 @@ export function readConfig(env: Environment = process.env): Config {
     host: get(rows.host, '127.0.0.1'),
     port,
     baseUrl,
+    trustedProxies: get(rows.trustedProxies, []),
     dataDir: get(rows.dataDir, resolve('data')),
     databaseUrl: get(rows.databaseUrl, null),
     databasePoolSize: get(rows.databasePoolSize, 16),

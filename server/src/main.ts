@@ -96,6 +96,7 @@ async function runUnlocked(
     keys,
     secrets,
     baseUrl,
+    trustedProxies: config.trustedProxies,
     rateLimitScale: config.rateLimitScale,
     metricsToken: config.metricsToken,
     log,

@@ -3,6 +3,7 @@ import { discoveryOperations } from './features/discovery/operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
 import { platformContractOperations } from './features/platform/contract/operations.ts'
 import { recordOperations } from './features/records/operations.ts'
+import { tenantSessionOperations, tenantSessionVisitorOperations } from './features/tenant-sessions/operations.ts'
 import { createRegistry } from './kernel/registry.ts'
 import type { Context } from './shared/context.ts'
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
@@ -23,7 +24,7 @@ export const platformRegistry = createRegistry<PlatformContext>([...platformCont
 export const visitorRegistry = createRegistry<VisitorContext>([])
 
 /** What users can do on the host of their organisation with a session, under `/api`. */
-export const tenantRegistry = createRegistry<TenantContext>([])
+export const tenantRegistry = createRegistry<TenantContext>([...tenantSessionOperations])
 
 /** What anybody can do on the host of an organisation: sign in, accept an invitation, ask for a new password. */
-export const tenantVisitorRegistry = createRegistry<TenantVisitorContext>([])
+export const tenantVisitorRegistry = createRegistry<TenantVisitorContext>([...tenantSessionVisitorOperations])

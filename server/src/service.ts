@@ -31,6 +31,7 @@ import { fieldsSchemas } from './shared/records/json-schema.ts'
 import type { Secrets } from './shared/secrets.ts'
 import { createSessionCookie } from './shared/session-cookie.ts'
 import type { TenantContext, TenantVisitorContext } from './shared/tenant-context.ts'
+import { createTenantDomains } from './shared/tenant-domains.ts'
 import { family } from './surfaces/http/family.ts'
 import { createHttpSurface, type HttpSurface } from './surfaces/http/server.ts'
 import { type Contract, projectContract } from './surfaces/openapi/contract.ts'
@@ -45,6 +46,8 @@ export interface ServiceOptions {
   /** Takes the mail of invitations and password resets. */
   readonly mail: MailQueue
   readonly baseUrl: string
+  /** Addresses and networks of proxies that are believed when they say where a request comes from. */
+  readonly trustedProxies?: readonly string[] | undefined
   readonly rateLimitScale: number
   /** Null: `/metrics` does not exist. Undefined: it is open. */
   readonly metricsToken?: string | null | undefined
@@ -180,6 +183,8 @@ export function createService(options: ServiceOptions): Service {
       family('tenant', tenantVisitorRegistry.operations, counted(tenantVisitors)),
     ],
     cookieName: cookie.name,
+    isTenantDomain: createTenantDomains({ database, clock }).isTenantDomain,
+    trustedProxies: options.trustedProxies,
     clock,
     baseUrl,
     log,

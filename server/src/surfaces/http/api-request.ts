@@ -24,6 +24,7 @@ export class ApiRequest implements Request {
     correlationId: string,
     raw: IncomingMessage,
     response: ServerResponse,
+    address: string,
     params: Readonly<Record<string, string>>,
     query: Readonly<Record<string, unknown>>,
     bytesMax: number,
@@ -33,7 +34,7 @@ export class ApiRequest implements Request {
     this.correlationId = correlationId
     this.token =
       cookieName === undefined ? bearerToken(raw.headers.authorization) : cookieOf(raw.headers.cookie, cookieName)
-    this.address = raw.socket.remoteAddress ?? ''
+    this.address = address
     this.host = hostName(raw.headers.host ?? '')
     this.userAgent = raw.headers['user-agent'] ?? ''
     this.params = params

@@ -4,9 +4,10 @@ import { isUuid } from '../../kernel/ids.ts'
 import { bodyBytesDefault, type Operation } from '../../kernel/operation.ts'
 import { failed, type Response } from '../../kernel/pipeline.ts'
 import { ApiRequest } from './api-request.ts'
-import { crossSite } from './cross-site.ts'
+import type { ClientAddress } from './client-address.ts'
+import type { CrossSiteCheck } from './cross-site.ts'
 import type { Family } from './family.ts'
-import type { createHostCheck, HostKind } from './hosts.ts'
+import type { HostCheck, HostKind } from './hosts.ts'
 import { type SendState, send } from './send.ts'
 
 /** Carries one operation over HTTP. Everything that decides anything about the request happens in the pipeline. */
@@ -15,33 +16,46 @@ export function createOperationHandler(
   family: Family,
   surface: {
     readonly baseUrl: string
-    readonly hostKind: ReturnType<typeof createHostCheck>
+    readonly hostKind: HostCheck
+    readonly crossSite: CrossSiteCheck
+    readonly clientAddress: ClientAddress
     readonly state: SendState
     readonly cookieName: string
   },
 ) {
-  const { baseUrl, hostKind, state } = surface
+  const { baseUrl, hostKind, crossSite, clientAddress, state } = surface
   const cookieName = family.host === 'tenant' ? surface.cookieName : undefined
   const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
 
   return async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { raw, id } = request
     const params = request.params as Readonly<Record<string, string>>
+    const kind = hostKind(raw)
     const refusal =
-      misdirected(hostKind(raw), family.host, params) ?? (cookieName === undefined ? undefined : crossSite(raw))
+      misdirected(typeof kind === 'string' ? kind : await kind, family.host, params) ??
+      (cookieName === undefined ? undefined : crossSite(raw))
     if (refusal) {
-      send(raw, reply.raw, state, id, failed(refusal, id))
+      send(raw, reply.raw, state, id, guarded(failed(refusal, id), family))
       return
     }
     const query = request.query as Readonly<Record<string, unknown>>
-    const call = new ApiRequest(id, raw, reply.raw, params, query, bytesMax, cookieName)
-    const response = await family.invoke(operation, call)
+    const call = new ApiRequest(id, raw, reply.raw, clientAddress(raw), params, query, bytesMax, cookieName)
+    const response = guarded(await family.invoke(operation, call), family)
     if (call.left) {
       reply.hijack()
       return
     }
     send(raw, reply.raw, state, id, response.status === 401 ? challenged(response, family, baseUrl, params) : response)
   }
+}
+
+/**
+ * What a cookie opened must not be given to the next user by a cache in between: unlike `Authorization`, a cookie does not
+ * keep caches from storing an answer (RFC 9111 3.5).
+ */
+function guarded(response: Response, { host }: Family): Response {
+  if (host === 'api') return response
+  return { ...response, headers: { 'cache-control': 'no-store', ...response.headers } }
 }
 
 /** Is the route not there after all? The router looks neither at hosts nor for empty segments (`/v1/apps//objects`). */

@@ -5,7 +5,9 @@ import type { Clock } from '../../kernel/clock.ts'
 import { Failure, fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import { failed } from '../../kernel/pipeline.ts'
+import { createClientAddress } from './client-address.ts'
 import { answerClientError } from './client-errors.ts'
+import { createCrossSiteCheck } from './cross-site.ts'
 import { drainServer, trackSockets } from './drain.ts'
 import type { Family } from './family.ts'
 import { createHostCheck } from './hosts.ts'
@@ -23,6 +25,10 @@ export interface HttpSurfaceOptions extends SystemParts {
   readonly baseUrl: string
   /** The cookie of tenant sessions. */
   readonly cookieName: string
+  /** Is a host name a domain of an organisation? None is unless said otherwise. */
+  readonly isTenantDomain?: ((name: string) => boolean | Promise<boolean>) | undefined
+  /** Addresses and networks of proxies whose `X-Forwarded-For` is believed; none unless said otherwise. */
+  readonly trustedProxies?: readonly string[] | undefined
   /** How long a connection may make no progress while something is to be sent or received. */
   readonly stalledAfterMs?: number
   /** Failures of the surface itself. Requests are recorded by the pipeline, not here. */
@@ -39,7 +45,10 @@ export interface HttpSurface {
 export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
   const { families, clock, baseUrl, cookieName, log, stalledAfterMs = 60_000 } = options
   const state: SendState = { draining: false }
-  const hostKind = createHostCheck(baseUrl)
+  const hostKind = createHostCheck(baseUrl, options.isTenantDomain)
+  const crossSite = createCrossSiteCheck(baseUrl)
+  const clientAddress = createClientAddress(options.trustedProxies ?? [])
+  const parts = { baseUrl, hostKind, crossSite, clientAddress, state, cookieName }
   const app = createServer(clock, stalledAfterMs, onFrameworkError)
   const sockets = trackSockets(app.server)
 
@@ -54,7 +63,7 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
 
   for (const family of families) {
     for (const operation of family.operations) {
-      const handler = createOperationHandler(operation, family, { baseUrl, hostKind, state, cookieName })
+      const handler = createOperationHandler(operation, family, parts)
       const method = operation.method === 'GET' ? ['GET', 'HEAD'] : operation.method
       app.route({ method, url: routerPath(operation.path), handler })
     }
@@ -64,7 +73,7 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
       method: ['GET', 'HEAD'],
       url: path,
       handler: async ({ raw, id }, reply) => {
-        if (!onAnyHost && hostKind(raw) !== 'api') throw fail('route_not_found')
+        if (!onAnyHost && (await hostKind(raw)) !== 'api') throw fail('route_not_found')
         send(raw, reply.raw, state, id, await answer(raw))
       },
     })
@@ -77,8 +86,8 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
     return families.filter((family) => family.host === host).flatMap((family) => family.operations)
   }
 
-  function onNotFound({ raw, id }: FastifyRequest, reply: FastifyReply): void {
-    const host = hostKind(raw)
+  async function onNotFound({ raw, id }: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const host = await hostKind(raw)
     const methods = host === 'malformed' ? [] : methodsOn[host](raw.url!.replace(/[?#].*$/s, ''))
     refuse(
       raw,

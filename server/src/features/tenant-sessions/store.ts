@@ -1,0 +1,196 @@
+import sql from 'sql-template-tag'
+import type { Tx } from '../../kernel/transaction.ts'
+
+/** Every SQL statement about signing in on tenant hosts. They run bound to the organisation. */
+interface UserKey {
+  readonly organizationId: string
+  readonly userId: string
+}
+
+export interface Claimed {
+  readonly userId: string
+  readonly email: string
+  readonly displayName: string
+  readonly active: boolean
+  readonly passwordHash: string | null
+}
+
+export async function findByEmail(tx: Tx, organizationId: string, email: string): Promise<Claimed | undefined> {
+  const [user] = await tx.rows<Claimed>(sql`SELECT user_id AS "userId", email, display_name AS "displayName",
+      status = 'active' AS active, password_hash AS "passwordHash"
+    FROM portico.tenant_user WHERE organization_id = ${organizationId} AND lower(email) = lower(${email})`)
+  return user
+}
+
+export async function findPasswordHash(tx: Tx, { organizationId, userId }: UserKey): Promise<string | null> {
+  const [user] = await tx.rows<{ hash: string | null }>(sql`SELECT password_hash AS hash FROM portico.tenant_user
+    WHERE organization_id = ${organizationId} AND user_id = ${userId}`)
+  return user?.hash ?? null
+}
+
+/**
+ * Puts another hash in place of the one that was verified, which may be the same, and holds the user until the end of the
+ * transaction. False where the password or the status has changed in between: then nothing was proven.
+ */
+export async function replacePasswordHash(
+  tx: Tx,
+  { organizationId, userId, verified, hash }: UserKey & { readonly verified: string; readonly hash: string },
+): Promise<boolean> {
+  const held = await tx.rows(sql`SELECT FROM portico.tenant_user WHERE organization_id = ${organizationId}
+    AND user_id = ${userId} AND status = 'active' AND password_hash = ${verified} FOR UPDATE`)
+  if (held.length === 0) return false
+  if (hash !== verified) await setPasswordHash(tx, { organizationId, userId, hash })
+  return true
+}
+
+export async function setPasswordHash(
+  tx: Tx,
+  { organizationId, userId, hash }: UserKey & { readonly hash: string },
+): Promise<void> {
+  await tx.rows(sql`UPDATE portico.tenant_user SET password_hash = ${hash}
+    WHERE organization_id = ${organizationId} AND user_id = ${userId}`)
+}
+
+export interface NewSession extends UserKey {
+  readonly appId: string
+  readonly keyId: string
+  readonly secretHash: Buffer
+  readonly scopes: readonly string[]
+  readonly userAgent: string
+  readonly address: string
+  readonly createdAt: string
+  readonly expiresAt: string
+}
+
+export async function insertSession(tx: Tx, session: NewSession): Promise<void> {
+  await tx.rows(sql`INSERT INTO portico.credential (key_id, organization_id, app_id, kind, user_id, secret_hash, scopes,
+      user_agent, address, created_at, expires_at)
+    VALUES (${session.keyId}, ${session.organizationId}, ${session.appId}, 'ses', ${session.userId}, ${session.secretHash},
+      ${session.scopes as string[]}, ${session.userAgent}, ${session.address}, ${session.createdAt}, ${session.expiresAt})`)
+}
+
+/** Drops the sessions of a user that are over, and the oldest ones beyond `keep`; the audit log remembers them. */
+export async function dropOldSessions(
+  tx: Tx,
+  { organizationId, userId, now, keep }: UserKey & { readonly now: string; readonly keep: number },
+): Promise<void> {
+  const dropped = await tx.rows<{ held: boolean }>(sql`DELETE FROM portico.credential
+    WHERE organization_id = ${organizationId} AND user_id = ${userId} AND kind = 'ses'
+      AND (revoked_at IS NOT NULL OR expires_at <= ${now} OR key_id IN (
+        SELECT key_id FROM portico.credential
+        WHERE organization_id = ${organizationId} AND user_id = ${userId} AND kind = 'ses'
+        ORDER BY created_at DESC, key_id OFFSET ${keep}))
+    RETURNING revoked_at IS NULL AND expires_at > ${now} AS held`)
+  if (dropped.some(({ held }) => held)) await bumpOrganization(tx, organizationId)
+}
+
+/** Ends sessions of a user at once, in every process: the one that is named, or all but one. */
+export async function revokeSessions(
+  tx: Tx,
+  {
+    organizationId,
+    userId,
+    at,
+    ...which
+  }: UserKey & { readonly at: string } & ({ readonly only: string } | { readonly except: string | null }),
+): Promise<void> {
+  const chosen = 'only' in which ? sql`key_id = ${which.only}` : sql`key_id IS DISTINCT FROM ${which.except}`
+  await tx.rows(sql`UPDATE portico.credential SET revoked_at = ${at}
+    WHERE organization_id = ${organizationId} AND user_id = ${userId} AND kind = 'ses' AND revoked_at IS NULL
+      AND ${chosen}`)
+  await bumpOrganization(tx, organizationId)
+}
+
+async function bumpOrganization(tx: Tx, organizationId: string): Promise<void> {
+  await tx.rows(sql`SELECT portico.bump_epoch(${organizationId})`)
+}
+
+interface SessionRow {
+  readonly appId: string
+  readonly organizationName: string
+  readonly organizationSlug: string
+  readonly userId: string
+  readonly displayName: string
+  readonly email: string
+  readonly userTypeKey: string
+  readonly isOwner: boolean
+  readonly dataRoles: readonly { readonly dataRoleId: string; readonly key: string }[]
+  readonly allLocations: boolean
+  readonly locationIds: readonly string[]
+  readonly expiresAt: string
+}
+
+/** A session as the API shows it, by what authentication itself goes by. */
+export async function readSession(tx: Tx, organizationId: string, keyId: string) {
+  const [row] = await tx.rows<SessionRow>(sql`SELECT app_id AS "appId", organization_name AS "organizationName",
+      organization_slug AS "organizationSlug", user_id AS "userId", display_name AS "displayName", email,
+      user_type_key AS "userTypeKey", is_owner AS "isOwner", data_roles AS "dataRoles", all_locations AS "allLocations",
+      location_ids AS "locationIds", expires_at AS "expiresAt"
+    FROM portico.find_credential(${keyId}) WHERE organization_id = ${organizationId} AND kind = 'ses'`)
+  const { appId, organizationName, organizationSlug, dataRoles, allLocations, locationIds, expiresAt, ...user } = row!
+  return {
+    saasAppId: appId,
+    organization: { organizationId, name: organizationName, slug: organizationSlug },
+    user,
+    dataRoles,
+    locations: user.isOwner || allLocations ? ('all' as const) : locationIds,
+    expiresAt,
+  }
+}
+
+export async function findCustomDomain(tx: Tx, organizationId: string): Promise<string | null> {
+  const [organization] = await tx.rows<{ domain: string | null }>(sql`SELECT custom_domain AS domain
+    FROM portico.organization WHERE organization_id = ${organizationId}`)
+  return organization?.domain ?? null
+}
+
+export interface NewReset extends UserKey {
+  readonly tokenHash: Buffer
+  readonly createdAt: string
+  readonly expiresAt: string
+  /** One that was made after this stays, and nothing is made. */
+  readonly unlessSince: string
+}
+
+/** Makes the outstanding reset of a user, in place of an older one. False where there is one that is too young for that. */
+export async function insertReset(tx: Tx, reset: NewReset): Promise<boolean> {
+  const made =
+    await tx.rows(sql`INSERT INTO portico.password_reset AS r (organization_id, user_id, token_hash, created_at, expires_at)
+    VALUES (${reset.organizationId}, ${reset.userId}, ${reset.tokenHash}, ${reset.createdAt}, ${reset.expiresAt})
+    ON CONFLICT (organization_id, user_id) DO UPDATE
+      SET token_hash = excluded.token_hash, created_at = excluded.created_at, expires_at = excluded.expires_at
+      WHERE r.organization_id = ${reset.organizationId} AND r.created_at <= ${reset.unlessSince}
+    RETURNING user_id`)
+  return made.length > 0
+}
+
+interface ResetKey {
+  readonly organizationId: string
+  readonly tokenHash: Buffer
+  readonly now: string
+}
+
+export async function existsReset(tx: Tx, { organizationId, tokenHash, now }: ResetKey): Promise<boolean> {
+  const found = await tx.rows(sql`SELECT FROM portico.password_reset
+    WHERE organization_id = ${organizationId} AND token_hash = ${tokenHash} AND expires_at > ${now}`)
+  return found.length > 0
+}
+
+/** Uses a reset up. Undefined where it is gone, or where its user is not active any more. */
+export async function takeReset(
+  tx: Tx,
+  { organizationId, tokenHash, now }: ResetKey,
+): Promise<Omit<Claimed, 'active' | 'passwordHash'> | undefined> {
+  const [user] = await tx.rows<Omit<Claimed, 'active' | 'passwordHash'>>(sql`DELETE FROM portico.password_reset r
+    USING portico.tenant_user u
+    WHERE r.organization_id = ${organizationId} AND r.token_hash = ${tokenHash} AND r.expires_at > ${now}
+      AND u.organization_id = ${organizationId} AND u.user_id = r.user_id AND u.status = 'active'
+    RETURNING u.user_id AS "userId", u.email, u.display_name AS "displayName"`)
+  return user
+}
+
+export async function deleteResets(tx: Tx, { organizationId, userId }: UserKey): Promise<void> {
+  await tx.rows(
+    sql`DELETE FROM portico.password_reset WHERE organization_id = ${organizationId} AND user_id = ${userId}`,
+  )
+}

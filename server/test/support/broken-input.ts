@@ -51,6 +51,7 @@ function brokenProperties(schema: SchemaView, good: Readonly<Record<string, unkn
   const broken: Broken[] = []
   if (schema.additionalProperties === false) {
     for (const name of ['surprise', 'constructor', 'toString', 'organizationId']) {
+      if (Object.hasOwn(properties, name)) continue
       broken.push({ label: `${named(name)} is unknown`, value: { ...good, [name]: 'x' }, field: named(name) })
     }
   }
@@ -86,9 +87,11 @@ function wrongValues(schema: TSchema, good: unknown): unknown[] {
 
 /** Query strings that break the schema; without one, everything does. */
 export function brokenQueries(schema: TSchema | undefined): { readonly query: string; readonly field: string }[] {
-  const unknown = ['surprise', '__proto__', 'constructor', 'fields[]', 'saasAppId', 'token']
+  const { properties = {} } = (schema ?? {}) as SchemaView
+  const names = ['surprise', '__proto__', 'constructor', 'fields[]', 'saasAppId', 'token']
+  const unknown = names.filter((name) => !Object.hasOwn(properties, name))
   const broken = unknown.map((name) => ({ query: `${encodeURIComponent(name)}=1`, field: name }))
-  for (const name of Object.keys((schema as SchemaView | undefined)?.properties ?? {})) {
+  for (const name of Object.keys(properties)) {
     const values = ['not it', '', '-1', '0', '1.5', '1e3', '201', '99999999999999999999', 'x'.repeat(5000)]
     for (const raw of [...values, ['1', '1']]) {
       if (validatorOf(schema!).Check(fromQueryString(schema!, { [name]: raw }))) continue

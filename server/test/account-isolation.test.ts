@@ -1,0 +1,231 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isUuid, uuidv7 } from '../src/kernel/ids.ts'
+import { accountRows } from './support/account-rows.ts'
+import { type Platform, startPlatform } from './support/platform.ts'
+import {
+  type Account,
+  type GoodRequest,
+  openAccount,
+  type PlatformOperation,
+  parametersOf,
+  platformOperations,
+  send,
+} from './support/platform-account.ts'
+import { platformRequests } from './support/platform-requests.ts'
+
+/**
+ * Two accounts that have everything alike: whatever an operation makes, both have made it. Then `a` asks for what is
+ * `b`'s, by every name that the API has for it. It must be answered as for what never was, `b`'s rows must stay as they
+ * are, and nothing that `a` is told, that is logged of it or that is sent for it may hold a word or an id of `b`'s.
+ *
+ * Generated from the registries of `/v1/platform`; the requests are those of `platformRequests`.
+ */
+const foreignWord = 'zqxforeign'
+
+let platform: Platform
+let a: Account
+let b: Account
+/** What `a` was told before `b` had anything. */
+let toldBefore: readonly string[]
+/** Everything of `b`'s that has a name or an id. */
+let foreign: readonly string[]
+/** How many mails had been sent when `b` had everything. */
+let mailsBefore: number
+
+const cases = platformOperations.map((operation) => [operation.id, operation] as const)
+const withParameters = cases.filter(([, operation]) => parametersOf(operation).length > 0)
+const isReading = ({ method }: PlatformOperation) => method === 'GET'
+
+beforeAll(async () => {
+  platform = await startPlatform()
+  a = await openAccount(platform, 'plain')
+  b = await openAccount(platform, foreignWord)
+  await doEverything(a)
+  toldBefore = await everythingToldTo(a)
+  await doEverything(b)
+  await everythingToldTo(b)
+  foreign = [foreignWord, ...idsToldTo(b).difference(idsToldTo(a))]
+  mailsBefore = platform.mailbox.received.length
+}, 120_000)
+afterAll(() => platform.stop())
+
+function goodRequest(account: Account, { id }: PlatformOperation) {
+  return platformRequests[id]!(account)
+}
+
+/** Every change that the API knows, once. */
+async function doEverything(account: Account): Promise<void> {
+  for (const operation of platformOperations.filter((one) => !isReading(one))) {
+    const answer = await send(account, operation, await goodRequest(account, operation))
+    expect(answer.status, `${operation.id} ${answer.text}`).toBeLessThan(300)
+  }
+}
+
+/** Every answer to a question, pages and all, without what differs from one time to the next. */
+async function everythingToldTo(account: Account): Promise<string[]> {
+  const told: string[] = []
+  for (const operation of platformOperations.filter(isReading)) {
+    const good = await goodRequest(account, operation)
+    const takesPages = Object.hasOwn(
+      (operation.query as { properties?: object } | undefined)?.properties ?? {},
+      'pageSize',
+    )
+    for (const query of takesPages ? ['pageSize=200', 'pageSize=1', good.query] : [good.query]) {
+      const answer = await send(account, operation, query === undefined ? good : { ...good, query })
+      expect(answer.status, `${operation.id} ${answer.text}`).toBe(200)
+      told.push(`${operation.id} ${query}: ${withoutTimes(answer.text)}`)
+    }
+  }
+  return told
+}
+
+/** Uses are noted a little later, and what a page of one shows last decides its cursor. */
+function withoutTimes(text: string): string {
+  return text
+    .replaceAll(/"(correlationId|nextCursor)":"[^"]+"/g, '"$1":"…"')
+    .replaceAll(/"last\w*At":(null|"[^"]+")/g, '"last":"…"')
+}
+
+/** Ids and keys that were shown to an account. */
+function idsToldTo({ told }: Account): Set<string> {
+  const texts = told.filter(({ answer }) => answer.status < 300).map(({ answer }) => answer.text)
+  const ids = texts.flatMap((text) => text.match(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) ?? [])
+  const keys = texts.flatMap((text) => [...text.matchAll(/"keyId":"(\w+)"/g)].map(([, keyId]) => keyId!))
+  return new Set([...ids, ...keys])
+}
+
+/** A value of the same form that nobody has. */
+function nobodys(value: string): string {
+  if (isUuid(value)) return uuidv7(Date.now())
+  if (/^\d+$/.test(value)) return '2000000000'
+  if (value.includes(foreignWord)) return value.replaceAll(foreignWord, 'qzxnobodys')
+  return randomBytes(32).toString('hex').slice(0, value.length)
+}
+
+/** What was answered, without what the two questions do not share. */
+async function answerTo(operation: PlatformOperation, good: GoodRequest, values: readonly string[]) {
+  const { status, text, headers } = await send(a, operation, good)
+  const { date: _, 'x-correlation-id': __, 'content-length': ___, etag: ____, ...rest } = headers
+  let shown = `${text} ${JSON.stringify(rest)}`
+  for (const value of values) shown = shown.replaceAll(value, 'value').replaceAll(encodeURIComponent(value), 'value')
+  return {
+    status,
+    shown: shown
+      .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, 'id')
+      .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time')
+      .replaceAll(/"revision":\d+/g, '"revision":"…"'),
+  }
+}
+
+/** Asks with what is `b`'s and with what never was. */
+async function expectSameAnswer(
+  operation: PlatformOperation,
+  requestWith: (choose: (theirs: string) => string) => GoodRequest | Promise<GoodRequest>,
+) {
+  const theirs: string[] = []
+  const nobodysValues: string[] = []
+  const asTheirs = await requestWith((value) => {
+    theirs.push(value)
+    return value
+  })
+  const asNobodys = await requestWith((value) => {
+    const other = nobodys(value)
+    nobodysValues.push(other)
+    return other
+  })
+  const unknown = await answerTo(operation, asNobodys, nobodysValues)
+  expect(await answerTo(operation, asTheirs, theirs), theirs.join()).toEqual(unknown)
+  return unknown
+}
+
+/** Strings in a body that name something of the account's, with where they stand. */
+function namesIn(
+  value: unknown,
+  at: readonly (string | number)[] = [],
+): { at: readonly (string | number)[]; name: string }[] {
+  if (typeof value === 'string') return isUuid(value) ? [{ at, name: value }] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, inner]) => namesIn(inner, [...at, key]))
+}
+
+function withName(value: unknown, at: readonly (string | number)[], name: string): unknown {
+  const [key, ...rest] = at
+  if (key === undefined) return name
+  if (Array.isArray(value))
+    return value.map((inner, index) => (String(index) === key ? withName(inner, rest, name) : inner))
+  const object = value as Readonly<Record<string, unknown>>
+  return { ...object, [key]: withName(object[key], rest, name) }
+}
+
+/** Everything that came back to `a`, but for what it had sent itself. */
+function expectSilence(since: number): void {
+  const heard = a.told.slice(since)
+  expect(heard.length).toBeGreaterThan(0)
+  for (const { sent, answer } of heard) {
+    const all = `${JSON.stringify(answer.headers)} ${answer.text}`.toLowerCase()
+    const found = foreign.filter((word) => !sent.includes(word) && all.includes(word.toLowerCase()))
+    expect(found, `${sent} was answered ${all}`).toEqual([])
+  }
+}
+
+test('b has everything', async () => {
+  const rows = await accountRows(platform.db, b.accountId)
+  const empty = ['application', 'organization', 'tenant_user', 'audit_entry'].filter((name) => !rows[name])
+  expect(empty).toEqual([])
+  expect(foreign.length).toBeGreaterThan(10)
+})
+
+test("what an account is told and what it counts does not change with another account's", async () => {
+  const since = a.told.length
+  expect(await everythingToldTo(a)).toEqual(toldBefore)
+  expectSilence(since)
+  expect(toldBefore.join()).toContain('plain')
+})
+
+describe.each(withParameters)('%s', (_, operation) => {
+  test("answers another account's ids as ids of nothing, and changes nothing of it", async () => {
+    const since = a.told.length
+    const theirs = (await goodRequest(b, operation)).params ?? {}
+    const before = await accountRows(platform.db, b.accountId)
+    const parameters = parametersOf(operation)
+    for (const chosen of [...parameters.map((name) => [name]), parameters]) {
+      const mine = (await goodRequest(a, operation)).params ?? {}
+      // Numbers and keys that both accounts have name something of `a`'s own.
+      if (chosen.every((name) => theirs[name] === mine[name])) continue
+      const unknown = await expectSameAnswer(operation, async (choose) => {
+        const good = await goodRequest(a, operation)
+        const foreignParams = chosen.map((name) => [name, choose(theirs[name]!)])
+        return { ...good, params: { ...good.params, ...Object.fromEntries(foreignParams) } }
+      })
+      if (chosen.some((name) => isUuid(theirs[name]))) expect(unknown.status).toBe(404)
+    }
+    expect(await accountRows(platform.db, b.accountId)).toEqual(before)
+    expectSilence(since)
+  })
+})
+
+const withBody = cases.filter(([, operation]) => operation.body)
+
+test.each(withBody)("%s takes another account's ids in its body for ids of nothing", async (_, operation) => {
+  const since = a.told.length
+  const theirs = (await goodRequest(b, operation)).body
+  const before = await accountRows(platform.db, b.accountId)
+  for (const { at, name } of namesIn(theirs)) {
+    await expectSameAnswer(operation, async (choose) => {
+      const good = await goodRequest(a, operation)
+      return { ...good, body: withName(good.body, at, choose(name)) }
+    })
+  }
+  expect(await accountRows(platform.db, b.accountId)).toEqual(before)
+  if (a.told.length > since) expectSilence(since)
+})
+
+test("nothing of another account's is logged or mailed for what an account did", () => {
+  const caused = new Set(a.told.map(({ answer }) => answer.correlationId))
+  const named = (line: string) => line.match(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g) ?? []
+  const lines = platform.logLines.filter((line) => named(line).some((id) => caused.has(id)))
+  expect(lines.filter((line) => line.includes(foreignWord))).toEqual([])
+  const mails = platform.mailbox.received.slice(mailsBefore).filter((mail) => !mail.to.address.includes(foreignWord))
+  expect(mails.filter((mail) => JSON.stringify(mail).includes(foreignWord))).toEqual([])
+})

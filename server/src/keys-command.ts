@@ -27,11 +27,11 @@ const commands: Readonly<Record<string, (parts: DataKeyParts) => Promise<void>>>
   async rewrap(parts) {
     await requireSecrets(parts)
     const count = await rewrapDataKeys(parts)
-    const { place } = parts.keyManagement[0]
+    const key = `the current key of ${parts.keyManagement[0].place}`
+    if (count === 0) return say(`Every data key is wrapped under ${key} already.`)
     say(
-      count === 0
-        ? `Every data key is wrapped under the current key of ${place} already.`
-        : `Wrapped ${count} data ${count === 1 ? 'key' : 'keys'} under the current key of ${place}. No other key is needed now.`,
+      `Wrapped ${count} data ${count === 1 ? 'key' : 'keys'} under ${key}. The previous key is not needed any more, ` +
+        'unless an old backup is to be read.',
     )
   },
 }
@@ -76,7 +76,7 @@ async function tellStatus(parts: DataKeyParts): Promise<void> {
       (error: unknown) => `cannot be opened (${error instanceof KeyManagementError ? error.reason : 'error'})`,
     )
     const use = i === stored.length - 1 ? 'seals and ' : ''
-    say(`  data key ${row.dataKeyId}: made ${row.createdAt.toISOString()}, under ${row.keyId}: ${use}${state}`)
+    say(`  data key ${row.dataKeyId}: made ${row.createdAt}, under ${row.keyId}: ${use}${state}`)
   }
   if (stored.length === 0) say('  no data key yet: the first start makes it')
   const outdated = stored.some(({ keyId }) => keyId !== currentId)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createAccount } from '../test/support/accounts.ts'
-import { createTestDatabase } from '../test/support/database.ts'
+import { createTestDatabase, urlOf } from '../test/support/database.ts'
 import { insertApplication } from './features/platform/store.ts'
 
 /** The command as people run it: a process of its own, beside a service in another, and without one. */
@@ -112,7 +112,7 @@ describe('with DATABASE_URL', () => {
       insertApplication(tx, { ...application, schemaName: 'app_0123456789ab' }),
     )
     const file = await write('widget.json', model('widget', ['name']))
-    const url = urlOf(test.connection.database)
+    const url = urlOf(test.connection)
     const { code, output } = await run(['apply', file, '--app', 'elsewhere'], { DATABASE_URL: url })
     await test.drop()
     expect(output).toContain('object added: widget: name (text)')
@@ -121,7 +121,9 @@ describe('with DATABASE_URL', () => {
 
   it('says so when nothing of the service is there', async () => {
     const file = await write('widget.json', model('widget', ['name']))
-    const { output } = await run(['apply', file, '--app', 'any'], { DATABASE_URL: urlOf('postgres') })
+    const { output } = await run(['apply', file, '--app', 'any'], {
+      DATABASE_URL: urlOf({ ...inject('databaseServer').connection, database: 'postgres' }),
+    })
     expect(output).toBe('The database holds no Portico yet. Start the service on it once.\n')
   })
 })
@@ -135,13 +137,6 @@ async function write(name: string, content: object | string): Promise<string> {
   const file = join(root, name)
   await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
   return file
-}
-
-function urlOf(database: string): string {
-  const { host, port: at, user, password } = inject('databaseServer').connection
-  const login = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`
-  if (!host.startsWith('/')) return `postgres://${login}@${host}:${at}/${database}`
-  return `postgres://${login}@localhost/${database}?host=${encodeURIComponent(host)}&port=${at}`
 }
 
 function apply(file: string, appKey = 'acme-crm') {

@@ -6,8 +6,8 @@ import type { Database } from './database/database.ts'
 /** A row of `portico.data_key`. */
 export interface StoredDataKey extends WrappedKey {
   readonly dataKeyId: number
-  readonly createdAt: Date
-  readonly wrappedAt: Date
+  /** When it was made: ISO 8601, UTC. */
+  readonly createdAt: string
 }
 
 /**
@@ -23,7 +23,7 @@ export interface DataKeyParts {
 export function readDataKeys(database: Database): Promise<StoredDataKey[]> {
   return database.as('portico_owner', (tx) =>
     tx.rows<StoredDataKey>(sql`SELECT data_key_id AS "dataKeyId", wrapped, key_id AS "keyId",
-      created_at AS "createdAt", wrapped_at AS "wrappedAt" FROM portico.data_key ORDER BY data_key_id`),
+      created_at AS "createdAt" FROM portico.data_key ORDER BY data_key_id`),
   )
 }
 

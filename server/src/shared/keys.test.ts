@@ -108,3 +108,16 @@ test('the keys outlive the master key', async () => {
   expect(await open(other)).toEqual(keys)
   await expect(open(master)).rejects.toThrow('which is not configured')
 })
+
+test('where the master key is lost, an operator can forget what can never be opened, and start anew', async () => {
+  const lost = await open(master)
+  await createTenant(testbed.database, { organizations: {} })
+  await expect(open(other)).rejects.toThrow('which is not configured')
+  await testbed.database.as('portico_owner', async (tx) => {
+    await tx.rows(sql`DELETE FROM portico.data_key`)
+    await tx.rows(sql`DELETE FROM portico.installation WHERE name = 'service keys'`)
+  })
+  const anew = await open(other)
+  expect(anew.filter((key) => lost.includes(key))).toEqual([])
+  expect(await open(other)).toEqual(anew)
+})

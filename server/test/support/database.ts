@@ -38,3 +38,10 @@ export async function createTestDatabase(options: Partial<DatabaseOptions> = {})
     },
   }
 }
+
+/** What `DATABASE_URL` says for a service in a process of its own. */
+export function urlOf({ host, port, user, password, database }: ConnectionSettings): string {
+  const login = `${encodeURIComponent(user)}:${encodeURIComponent(password)}`
+  if (!host.startsWith('/')) return `postgres://${login}@${host}:${port}/${database}`
+  return `postgres://${login}@localhost/${database}?host=${encodeURIComponent(host)}&port=${port}`
+}

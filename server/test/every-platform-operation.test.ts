@@ -41,7 +41,7 @@ let expired: string
 beforeAll(async () => {
   platform = await startPlatform()
   limited = await platform.startAnother({ rateLimitScale: 1e-9 })
-  account = await openAccount(platform, 'plain')
+  account = await openAccount(platform, 'zqxown')
   expired = await platform.newSession(account, new Date(0))
   revoked = await platform.newSession(account)
   await platform.db.database.as('portico_owner', (tx) =>

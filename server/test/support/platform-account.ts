@@ -46,28 +46,28 @@ export async function openAccount(platform: Platform, word: string): Promise<Acc
   const made = new Map<string, Promise<unknown>>()
   const told: Told[] = []
   let count = 0
-  const owner = await platform.newAccount()
-  await christen(owner)
+  const owner = await christen(await platform.newAccount())
   return seenBy(owner, 'owner')
 
   /** Gives what the fixture wrote by itself the account's word too. */
-  async function christen({ accountId, builderId }: TestBuilder): Promise<void> {
+  async function christen(builder: TestBuilder): Promise<TestBuilder> {
+    const { accountId, builderId } = builder
+    const email = `${word}-${builder.email}`
     hashed ??= createPasswords().hash(password)
     const hash = await hashed
     await platform.db.database.as('portico_owner', async (tx) => {
-      const text = 'UPDATE portico.builder SET password_hash = $1, display_name = $2 WHERE builder_id = $3'
-      await tx.rows({ text, values: [hash, `${word} builder`, builderId] })
+      const text = 'UPDATE portico.builder SET password_hash = $1, display_name = $2, email = $3 WHERE builder_id = $4'
+      await tx.rows({ text, values: [hash, `${word} builder`, email, builderId] })
       await tx.rows({
         text: 'UPDATE portico.account SET name = $1, billing_email = $2 WHERE account_id = $3',
         values: [`${word} account`, `${word}@billing.example`, accountId],
       })
     })
+    return { ...builder, email }
   }
 
   async function join(role: BuilderRole): Promise<TestBuilder> {
-    const member = await platform.newMember(owner.accountId, role)
-    await christen(member)
-    return member
+    return christen(await platform.newMember(owner.accountId, role))
   }
 
   function seenBy(builder: TestBuilder, role: BuilderRole): Account {

@@ -5,4 +5,5 @@ export const areaDescriptions: Readonly<Record<string, string>> = {
   Records: 'Search, read and change the records of an object, one at a time or in batches.',
   Diagnostics: 'What the service noted about a request, found by its correlation id.',
   Pages: 'Pages of the application and their drafts.',
+  'Platform contract': 'This document, made for the role of who asks for it.',
 }

@@ -103,7 +103,8 @@ export const commonRules = [
 const appDescription = `An application-scoped integration API. This document is made for the credential that asked for it: it holds the
 operations and objects that the credential may use, and its fingerprint changes when they do.
 
-Send the credential as \`Authorization: Bearer <token>\`. ${commonRules}`
+Send the credential as \`Authorization: Bearer <token>\`.
+${commonRules}`
 
 function componentsOf(operations: readonly Pick<Operation, 'credentials'>[], projection: Projection): Json {
   const kinds = new Set(operations.flatMap((operation) => operation.credentials).filter((kind) => kind !== 'none'))

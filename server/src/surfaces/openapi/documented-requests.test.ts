@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lintProblems, unexplained, violations } from '../../../test/contract-checks.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
+import { follow, shownIn } from '../../../test/support/shown-requests.ts'
 import { createTenant } from '../../../test/support/tenants.ts'
 import { testModel } from '../../../test/support/test-model.ts'
 
@@ -20,46 +21,6 @@ async function documentOf(token: string, appId = service.app.appId): Promise<Jso
   const { status, json } = await service.call('GET', `/v1/apps/${appId}/openapi.json`, { token })
   expect(status).toBe(200)
   return json
-}
-
-interface Shown {
-  readonly id: string
-  readonly method: string
-  readonly path: string
-  readonly body: unknown
-  /** The path as the examples of its parameters fill it. */
-  readonly address: string
-  readonly response: Json
-}
-
-function follow(document: Json, node: Json): Json {
-  if (typeof node['$ref'] !== 'string') return node
-  return node['$ref']
-    .slice(2)
-    .split('/')
-    .reduce<Json>((at, name) => at[name] as Json, document)
-}
-
-function shownIn(document: Json): Map<string, Shown> {
-  const media = (node: unknown) => ((node as Json)?.['content'] as Json)?.['application/json'] as Json | undefined
-  const all = Object.entries(document['paths'] as Json).flatMap(([path, methods]) =>
-    Object.entries(methods as Readonly<Record<string, Json>>).map(([method, operation]): Shown => {
-      const parameters = (operation['parameters'] as Json[]).map((one) => follow(document, one))
-      const address = parameters
-        .filter((one) => one['in'] === 'path')
-        .reduce((filled, one) => filled.replace(`{${one['name']}}`, String(one['example'])), path)
-      const [status] = Object.keys(operation['responses'] as Json)
-      return {
-        id: String(operation['operationId']),
-        method: method.toUpperCase(),
-        path,
-        body: media(operation['requestBody'])?.['example'],
-        address,
-        response: media((operation['responses'] as Json)[status!])?.['example'] as Json,
-      }
-    }),
-  )
-  return new Map(all.map((one) => [one.id, one]))
 }
 
 const recordId = /[0-9a-f-]{36}(?=$|:|\/history|\/participants)/

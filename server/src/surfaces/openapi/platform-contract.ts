@@ -8,7 +8,8 @@ import { createProjection } from './projection.ts'
 const description = `What the members of a builder account do: applications and their models, customer organizations and their people,
 credentials, billing and the audit log. This document is made for the role of the member who asked for it.
 
-Sign in with \`POST /v1/platform/sessions\` and send the token as \`Authorization: Bearer <token>\`. ${commonRules}`
+Sign in with \`POST /v1/platform/sessions\` and send the token as \`Authorization: Bearer <token>\`.
+${commonRules}`
 
 /**
  * The contract of `/v1/platform`: what needs no credential, and what the role of the member who asks could ever invoke.

@@ -17,6 +17,8 @@ export interface ObjectDefinition {
   readonly table: string
   readonly nameField: Field
   readonly schemaRevision: number
+  /** Do the search documents of its records follow its fields, or are they still being written anew? */
+  readonly searchState: 'building' | 'ready' | 'failed'
   readonly fields: readonly Field[]
   readonly fieldsByKey: ReadonlyMap<string, Field>
 }
@@ -77,20 +79,20 @@ interface PermissionRow {
   readonly fields: Record<string, { read: boolean; write: boolean }>
 }
 
-/** Reads the model of one application as it stands in this transaction. */
+/** Reads the model of one application as it stands in this transaction. What is archived is left out: it does not exist. */
 export async function readModel(tx: Tx, appId: string, epoch: string): Promise<ApplicationModel> {
   const [objectRows, fieldRows, permissionRows] = await Promise.all([
     tx.rows<ObjectRow>(sql`
       SELECT o.object_id AS "objectId", o.object_key AS "objectKey", o.label, o.plural_label AS "pluralLabel", o.kind,
         a.schema_name AS "schemaName", o.table_name AS "tableName", o.name_field_key AS "nameFieldKey",
-        o.schema_revision AS "schemaRevision"
+        o.schema_revision AS "schemaRevision", o.search_state AS "searchState"
       FROM portico.object_definition o JOIN portico.application a USING (app_id)
-      WHERE app_id = ${appId} ORDER BY o.object_key`),
+      WHERE app_id = ${appId} AND o.archived_at IS NULL ORDER BY o.object_key`),
     tx.rows<FieldRow>(sql`
       SELECT object_id AS "objectId", field_id AS "fieldId", field_key AS "fieldKey", label, data_type AS "dataType",
         column_name AS "column", required, is_unique AS "unique", indexed, index_state AS "indexState", searchable,
         search_tag AS "searchTag", options, validation, reference_object_id AS "referenceObjectId"
-      FROM portico.field_definition WHERE app_id = ${appId} ORDER BY object_id, position`),
+      FROM portico.field_definition WHERE app_id = ${appId} AND archived_at IS NULL ORDER BY object_id, position`),
     tx.rows<PermissionRow>(sql`
       SELECT p.template_key AS "templateKey", p.object_id AS "objectId", p.can_read AS "read", p.can_create AS "create",
         p.can_update AS "update", p.can_archive AS "archive",

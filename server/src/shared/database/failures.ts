@@ -49,12 +49,18 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /**
- * A prepared statement that cannot be used: a schema change outdated its plan, or its preparation failed with the
- * transaction before it on the same connection (26000; the client learns of it when the next is on its way already).
+ * A statement that the schema has outrun: a change outdated its plan, its preparation failed with the transaction before
+ * it on the same connection (26000; the client learns of it when the next is on its way already), or a release took away
+ * a column or a table after the statement was composed. Tried again, it is found that the model changed.
  */
 export function isStalePlan(error: unknown): boolean {
   const code = codeOf(error)
-  return code === '26000' || (code === '0A000' && (error as Error).message.includes('cached plan'))
+  return (
+    code === '26000' ||
+    code === '42703' ||
+    code === '42P01' ||
+    (code === '0A000' && (error as Error).message.includes('cached plan'))
+  )
 }
 
 /**

@@ -4,7 +4,7 @@ import { asAdministrator } from '../../../test/support/administrator.ts'
 import { objectOf } from '../../../test/support/application.ts'
 import { newApplication, note, text } from '../../../test/support/modelled-application.ts'
 import { type RecordService, startRecordService } from '../../../test/support/record-service.ts'
-import { buildIndexes } from './apply.ts'
+import { buildIndexes } from './index-builder.ts'
 
 /** Models changed beside work on the same objects, and by several at once. */
 let running: RecordService

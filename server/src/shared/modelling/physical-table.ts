@@ -81,6 +81,12 @@ export function addColumns(qualified: string, field: Field): string {
   return `ALTER TABLE ${qualified} ${columns.join(', ')}`
 }
 
+/** Takes the columns of a field away, with their index and their values. */
+export function dropColumns(qualified: string, field: Field): string {
+  const columns = [field.column, shadowColumn(field)].filter((column) => column !== undefined)
+  return `ALTER TABLE ${qualified} ${columns.map((column) => `DROP COLUMN "${column}"`).join(', ')}`
+}
+
 export interface IndexPlan {
   readonly name: string
   /** After `CREATE [UNIQUE] INDEX [CONCURRENTLY]`. */

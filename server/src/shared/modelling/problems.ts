@@ -1,0 +1,177 @@
+import { RE2JS } from 're2js'
+import { dataTypes } from '../catalogue/data-types.ts'
+import type { FieldDocument, ModelDocument, ObjectDocument } from './document.ts'
+
+/** One thing to correct in a model: where, why, and in words. */
+export interface Issue {
+  readonly path: string
+  readonly code: string
+  readonly message: string
+}
+
+/** Names that records carry themselves, and names that JavaScript objects are born with. */
+const reservedFieldKeys = new Set([
+  'recordId',
+  'objectKey',
+  'displayName',
+  'fields',
+  'ownerUserId',
+  'dataRoleId',
+  'locationId',
+  'externalKey',
+  'participants',
+  'createdAt',
+  'createdBy',
+  'updatedAt',
+  'updatedBy',
+  'archivedAt',
+  'revision',
+  'access',
+  'created',
+  'updated',
+  'constructor',
+  'prototype',
+])
+
+export const fieldPath = (objectKey: string, fieldKey: string) => `objects/${objectKey}/fields/${fieldKey}`
+
+/** What no schema can say: names that clash, references that lead nowhere, options where there are none. */
+export function problemsOf(document: ModelDocument): Issue[] {
+  const keys = document.objects.map((object) => object.objectKey)
+  const doubled = new Set(keys.filter((key, index) => keys.indexOf(key) !== index))
+  return [
+    ...[...doubled].map((key) => ({
+      path: `objects/${key}`,
+      code: 'duplicate_key',
+      message: `The object ${key} is named twice.`,
+    })),
+    ...document.objects.flatMap((object) => problemsOfObject(document, object)),
+    ...problemsOfRelationships(document),
+    ...problemsOfRoles(document),
+  ]
+}
+
+function problemsOfObject(document: ModelDocument, object: ObjectDocument): Issue[] {
+  const { objectKey, nameField } = object
+  const path = `objects/${objectKey}`
+  const keys = object.fields.map((field) => field.fieldKey)
+  const issues = object.fields.flatMap((field) => problemsOfField(document, object, field))
+  if (new Set(keys).size !== keys.length) {
+    issues.unshift({ path, code: 'duplicate_key', message: `${objectKey} names a field twice.` })
+  }
+  const name = object.fields.find((field) => field.fieldKey === nameField)
+  const at = { path: `${path}/nameField`, code: 'name_field_invalid' }
+  if (!name) {
+    issues.push({ ...at, message: `${objectKey}: the name field ${nameField} is not among its fields.` })
+  } else if (!['text', 'email', 'phone', 'url', 'autoNumber'].includes(name.dataType)) {
+    issues.push({ ...at, message: `${objectKey}: the name field must be a text field or an autoNumber.` })
+  } else if (name.archived) {
+    issues.push({ ...at, message: `${objectKey}: the name field ${nameField} is archived.` })
+  }
+  return issues
+}
+
+function problemsOfField(document: ModelDocument, object: ObjectDocument, field: FieldDocument): Issue[] {
+  const found: [code: string, problem: string][] = []
+  if (reservedFieldKeys.has(field.fieldKey)) found.push(['reserved_key', 'is a reserved name.'])
+  const choice = field.dataType === 'select' || field.dataType === 'multiSelect'
+  if (choice !== (field.options !== undefined)) {
+    found.push(['options_invalid', `${choice ? 'needs' : 'has no'} options.`])
+  }
+  const values = field.options?.map((option) => option.value) ?? []
+  if (new Set(values).size !== values.length) found.push(['options_invalid', 'names an option twice.'])
+  found.push(...problemsOfReference(document, object, field), ...problemsOfType(field), ...problemsOfLimits(field))
+  return found.map(([code, problem]) => ({
+    path: fieldPath(object.objectKey, field.fieldKey),
+    code,
+    message: `${object.objectKey}.${field.fieldKey} ${problem}`,
+  }))
+}
+
+function problemsOfReference(
+  document: ModelDocument,
+  object: ObjectDocument,
+  { dataType, references, archived }: FieldDocument,
+): [string, string][] {
+  if ((dataType === 'reference') !== (references !== undefined)) {
+    return [['reference_invalid', 'is wrong about `references`: it belongs to reference fields, and they need it.']]
+  }
+  if (references === undefined) return []
+  const target = document.objects.find((candidate) => candidate.objectKey === references)
+  if (!target) return [['reference_invalid', `references ${references}, which does not exist.`]]
+  const hidden = target.archived && !archived && !object.archived
+  return hidden ? [['reference_invalid', `references ${references}, which is archived. Archive the field, too.`]] : []
+}
+
+function problemsOfType(field: FieldDocument): [string, string][] {
+  const type = dataTypes[field.dataType]
+  const found: [string, string][] = []
+  if (field.searchable && !type.searchable) found.push(['type_unfit', 'is of a type that cannot be searchable.'])
+  if (field.indexed && !type.sortable && !['user', 'reference'].includes(field.dataType)) {
+    found.push(['type_unfit', 'is of a type that cannot be indexed.'])
+  }
+  if (field.unique && !(type.sortable && field.dataType !== 'boolean')) {
+    found.push(['type_unfit', 'is of a type that cannot be unique.'])
+  }
+  if (field.required && 'readOnly' in type) {
+    found.push(['type_unfit', 'is set by the service and cannot be required.'])
+  }
+  return found
+}
+
+function problemsOfLimits({ validation = {} }: FieldDocument): [string, string][] {
+  const { minLength, maxLength, minimum, maximum, pattern } = validation
+  const found: [string, string][] = []
+  if (minLength !== undefined && maxLength !== undefined && minLength > maxLength) {
+    found.push(['validation_invalid', 'has limits that no length meets.'])
+  }
+  if (minimum !== undefined && maximum !== undefined && minimum > maximum) {
+    found.push(['validation_invalid', 'has limits that no value meets.'])
+  }
+  // Found out when the first value is written, it would be an error of the service.
+  if (pattern !== undefined && !isPattern(pattern)) {
+    found.push(['validation_invalid', 'has a pattern that is not valid RE2 syntax.'])
+  }
+  return found
+}
+
+function isPattern(pattern: string): boolean {
+  try {
+    RE2JS.compile(pattern)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function problemsOfRelationships({ objects, relationships = {} }: ModelDocument): Issue[] {
+  return Object.entries(relationships).flatMap(([key, { from, to }]) =>
+    [from, to]
+      .filter((end) => !objects.some((object) => object.objectKey === end && !object.archived))
+      .map((end) => ({
+        path: `relationships/${key}`,
+        code: 'object_not_found',
+        message: `Relationship ${key} names the object ${end}, which does not exist or is archived.`,
+      })),
+  )
+}
+
+function problemsOfRoles({ objects, roles = {} }: ModelDocument): Issue[] {
+  const code = 'object_not_found'
+  return Object.entries(roles).flatMap(([roleKey, role]) =>
+    Object.entries(role.objects).flatMap(([objectKey, rights]) => {
+      const object = objects.find((candidate) => candidate.objectKey === objectKey)
+      const path = `roles/${roleKey}/objects/${objectKey}`
+      if (!object) {
+        return [{ path, code, message: `Role ${roleKey} names the object ${objectKey}, which does not exist.` }]
+      }
+      return Object.keys(rights.fields ?? {})
+        .filter((fieldKey) => !object.fields.some((field) => field.fieldKey === fieldKey))
+        .map((fieldKey) => ({
+          path: `${path}/fields/${fieldKey}`,
+          code: 'field_not_found',
+          message: `Role ${roleKey} names the field ${objectKey}.${fieldKey}, which does not exist.`,
+        }))
+    }),
+  )
+}

@@ -1,20 +1,27 @@
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { join } from 'node:path'
 import { type Config, ConfigError, readConfig, unknownSettings } from './config.ts'
 import { createDemo } from './demo.ts'
 import { systemClock } from './kernel/clock.ts'
 import { configuredKeys } from './key-management.ts'
 import { startEmbedded } from './ports/database/embedded.ts'
 import { connectExternal } from './ports/database/external.ts'
-import { type DatabaseServer, DatabaseServerError } from './ports/database/port.ts'
+import { type ConnectionSettings, type DatabaseServer, DatabaseServerError } from './ports/database/port.ts'
 import { KeyManagementError } from './ports/key-management/port.ts'
+import { createFileOutbox } from './ports/mail/file-outbox.ts'
+import type { Mailer } from './ports/mail/port.ts'
+import { createSmtpMailer } from './ports/mail/smtp.ts'
 import { createService, type Service } from './service.ts'
 import { readDataKeys } from './shared/data-keys.ts'
 import { type Database, openDatabase } from './shared/database/database.ts'
 import { migrate } from './shared/database/migrate.ts'
+import { serviceLogin } from './shared/database/service-login.ts'
 import { type Keys, openKeys } from './shared/keys.ts'
 import { createLog, type Log } from './shared/log.ts'
+import { createMailQueue } from './shared/mail/queue.ts'
+import { createMailWorker, type MailWorker } from './shared/mail/worker.ts'
 import type { Secrets } from './shared/secrets.ts'
 
 /** The composition root: settings, database, service, and the life of the process around them. */
@@ -57,9 +64,10 @@ async function run(config: Config, log: Log, server: DatabaseServer, told: Abort
   await migrate(server.connection, say)
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 })
   // Connections of their own: a request that holds one of the service's may have to wait for a data key.
-  const keyDatabase = openDatabase({ connection: server.connection, poolSize: 2 })
+  const connection = await serviceLogin(server.connection)
+  const keyDatabase = openDatabase({ connection, poolSize: 2 })
   try {
-    await runUnlocked(config, log, server, told, await unlock(config, log, keyDatabase))
+    await runUnlocked(config, log, connection, told, await unlock(config, log, keyDatabase))
   } finally {
     await keyDatabase.close()
   }
@@ -85,13 +93,16 @@ async function unlock(config: Config, log: Log, database: Database): Promise<Unl
 async function runUnlocked(
   config: Config,
   log: Log,
-  server: DatabaseServer,
+  connection: ConnectionSettings,
   told: AbortSignal,
   { keys, secrets }: Unlocked,
 ): Promise<void> {
   const { baseUrl, dataDir } = config
+  const mailer = openMailer(config, log)
+  let worker: MailWorker | undefined
   const service = createService({
-    connection: server.connection,
+    connection,
+    mail: createMailQueue({ secrets, wake: () => worker?.wake() }),
     poolSize: config.databasePoolSize,
     keys,
     secrets,
@@ -101,15 +112,26 @@ async function runUnlocked(
     metricsToken: config.metricsToken,
     log,
   })
+  worker = createMailWorker({ database: service.database, mailer, secrets, clock: systemClock, log })
   try {
+    worker.wake()
     if (config.demo && !told.aborted) {
       const made = await createDemo({ service, pepper: keys.pepper, dataDir, baseUrl })
       if (made) say(`Made a demo: ${made}`)
     }
     if (!told.aborted) await serve(config, log, service, told)
   } finally {
+    await worker.close()
+    await mailer.close()
     await service.close()
   }
+}
+
+/** Without a mail server messages become files: that is how development reads them, and how nobody else gets any. */
+function openMailer({ smtpUrl, mailFrom: from, dataDir, mode }: Config, log: Log): Mailer {
+  if (smtpUrl !== null) return createSmtpMailer({ url: smtpUrl, from })
+  if (mode === 'production') log.warn('PORTICO_SMTP_URL is not set: mail is written into files, and nobody gets any.')
+  return createFileOutbox({ folder: join(dataDir, 'mail'), from })
 }
 
 /** Answers until the process is told to stop, then takes no new work and finishes what runs. */

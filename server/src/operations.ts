@@ -1,3 +1,6 @@
+import { auditOperations } from './features/audit/operations.ts'
+import { billingOperations } from './features/billing/operations.ts'
+import { credentialOperations } from './features/credentials/operations.ts'
 import { diagnosticsOperations } from './features/diagnostics/operations.ts'
 import { discoveryOperations } from './features/discovery/operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
@@ -18,7 +21,12 @@ export const registry = createRegistry<Context>([
 ])
 
 /** What members of builder accounts can do, under `/v1/platform`. */
-export const platformRegistry = createRegistry<PlatformContext>([...platformContractOperations])
+export const platformRegistry = createRegistry<PlatformContext>([
+  ...platformContractOperations,
+  ...credentialOperations,
+  ...billingOperations,
+  ...auditOperations,
+])
 
 /** What anybody can do under `/v1/platform`: sign in, accept an invitation to a team, ask for a new password. */
 export const visitorRegistry = createRegistry<VisitorContext>([])

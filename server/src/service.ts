@@ -5,6 +5,7 @@ import { createPipeline, type Invoke, type Outcome, type Request, requireToken }
 import { platformRegistry, registry, tenantRegistry, tenantVisitorRegistry, visitorRegistry } from './operations.ts'
 import type { ConnectionSettings } from './ports/database/port.ts'
 import type { AccessProfile } from './shared/access/permissions.ts'
+import { type BillingCatalog, defaultCatalog } from './shared/billing-catalog.ts'
 import { createCatalogue } from './shared/catalogue/catalogue.ts'
 import type { Context } from './shared/context.ts'
 import { createCursors } from './shared/cursors.ts'
@@ -14,6 +15,7 @@ import { createFairShare } from './shared/fair-share.ts'
 import { createIdempotency } from './shared/idempotency.ts'
 import { createAuthenticator } from './shared/identity/authenticate.ts'
 import { createBuilderAuthenticator } from './shared/identity/builders.ts'
+import { createLastUse } from './shared/identity/last-use.ts'
 import { createMint } from './shared/identity/mint.ts'
 import { createPasswords } from './shared/identity/passwords.ts'
 import { createSignInThrottle } from './shared/identity/sign-in-throttle.ts'
@@ -51,6 +53,8 @@ export interface ServiceOptions {
   readonly rateLimitScale: number
   /** Null: `/metrics` does not exist. Undefined: it is open. */
   readonly metricsToken?: string | null | undefined
+  /** What accounts can subscribe to; the software itself asks for no money. */
+  readonly billingCatalog?: BillingCatalog | undefined
   readonly log: Log
   readonly clock?: Clock
   /** Holds every answer against its declared schema; for tests. */
@@ -85,6 +89,7 @@ export function createService(options: ServiceOptions): Service {
   const metrics = createMetrics({ pool: database.pool })
   const diagnostics = createDiagnostics({ database, clock, log, metrics })
   const authenticator = createAuthenticator({ database, clock, pepper: keys.pepper })
+  const lastUse = createLastUse({ database, clock, log })
   const limits = createRateLimits({ scale: rateLimitScale })
   // Three quarters: one tenant alone still gets nearly all, and never all.
   const share = createFairShare(Math.max(1, Math.floor((poolSize * 3) / 4)))
@@ -105,7 +110,7 @@ export function createService(options: ServiceOptions): Service {
       contract: { project: createContractSource(baseUrl) },
       diagnostics,
     },
-    record: (outcome) => diagnostics.record(outcome),
+    record,
     checkResponses,
   })
   const invoke = counted(pipeline)
@@ -113,7 +118,7 @@ export function createService(options: ServiceOptions): Service {
     clock,
     consume: limits.consume,
     idempotency,
-    record: (outcome: Outcome) => diagnostics.record(outcome),
+    record,
     checkResponses,
   }
   const door = createTenantDoor({ database, authenticator, links })
@@ -137,6 +142,7 @@ export function createService(options: ServiceOptions): Service {
       contract: {
         project: createPlatformContract([...visitorRegistry.operations, ...platformRegistry.operations], baseUrl),
       },
+      billing: { catalog: options.billingCatalog ?? defaultCatalog },
       modelling: { buildIndexes: indexBuilder.build },
     },
   })
@@ -163,6 +169,10 @@ export function createService(options: ServiceOptions): Service {
       share.run(organizationId, () => database.transactForVisitor(mode, organizationId, work)),
     services: { ...people, cookie },
   })
+  function record(outcome: Outcome): void {
+    diagnostics.record(outcome)
+    lastUse.note(outcome.caller)
+  }
   function counted<C extends BaseContext<AnyCaller>>(pipeline: Invoke<C>): Invoke<C> {
     return async (operation, request) => {
       metrics.requestStarted()
@@ -200,7 +210,7 @@ export function createService(options: ServiceOptions): Service {
     async close() {
       stopMaintenance()
       await indexBuilder.idle()
-      await diagnostics.close()
+      await Promise.all([diagnostics.close(), lastUse.close()])
       await database.close()
     },
   }

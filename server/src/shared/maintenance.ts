@@ -4,10 +4,13 @@ import type { Database } from './database/database.ts'
 import type { Log } from './log.ts'
 import { removeOldMail } from './mail/store.ts'
 import { refreshStatistics } from './statistics.ts'
+import { takeUsageSnapshots } from './usage/snapshots.ts'
 
 const partitionsEveryMs = 60 * 60 * 1000
 const oldMailEveryMs = 60 * 60 * 1000
 const statisticsEveryMs = 2_000
+/** How often it is asked which applications are due; each is measured once an hour. */
+const usageEveryMs = 5 * 60 * 1000
 
 interface Parts {
   readonly database: Database
@@ -23,6 +26,10 @@ export function startMaintenance(parts: Parts): () => void {
     setInterval(
       onePerTurn(() => maintainStatistics(parts)),
       statisticsEveryMs,
+    ),
+    setInterval(
+      onePerTurn(() => maintainUsage(parts)),
+      usageEveryMs,
     ),
   ]
   for (const timer of timers) timer.unref()
@@ -56,6 +63,14 @@ async function maintainStatistics({ database, log }: Parts): Promise<void> {
   } catch (error) {
     // The next turn is near, and a database that is away is reported by those who need it.
     log.debug({ err: error }, 'Statistics could not be refreshed.')
+  }
+}
+
+async function maintainUsage({ database, clock, log }: Parts): Promise<void> {
+  try {
+    await takeUsageSnapshots({ database, clock })
+  } catch (error) {
+    log.warn({ err: error }, 'Usage could not be measured; trying again in five minutes.')
   }
 }
 

@@ -1,5 +1,6 @@
 import type { BuilderCaller, Visitor } from '../kernel/caller.ts'
 import { type BaseContext, operationFor } from '../kernel/operation.ts'
+import type { BillingCatalog } from './billing-catalog.ts'
 import type { Cursors } from './cursors.ts'
 import type { Mint } from './identity/mint.ts'
 import type { Passwords } from './identity/passwords.ts'
@@ -29,6 +30,8 @@ export interface PlatformContext extends BaseContext<BuilderCaller>, PlatformSer
     /** The OpenAPI document of what this member of the account may do, canonical, with its fingerprint. */
     project(caller: BuilderCaller): { readonly text: string; readonly sha256: string }
   }
+  /** What accounts can subscribe to. */
+  readonly billing: { readonly catalog: BillingCatalog }
   readonly modelling: {
     /** Builds the indexes that the fields of an application still wait for, in the background. Call it after the commit. */
     buildIndexes(saasAppId: string): void

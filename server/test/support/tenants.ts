@@ -23,6 +23,8 @@ export const pepper = Buffer.from('the pepper of the tests')
  */
 export interface TenantPlan {
   readonly appKey?: string
+  /** Whose application it is; an account of its own unless said otherwise. */
+  readonly accountId?: string
   /** Keys of DataRole templates; every organisation gets a DataRole of each. */
   readonly dataRoles?: readonly string[]
   /** Objects, and roles that may do something with them. */
@@ -95,7 +97,7 @@ export interface TestOrganization<O extends OrganizationPlan = OrganizationPlan>
 const newId = () => uuidv7(Date.now())
 
 export async function createTenant<const P extends TenantPlan>(database: Database, plan: P): Promise<Tenant<P>> {
-  const { accountId } = await createAccount(database)
+  const accountId = plan.accountId ?? (await createAccount(database)).accountId
   const appId = newId()
   const appKey = plan.appKey ?? `app-${randomBytes(4).toString('hex')}`
   const schemaName = `app_${randomBytes(6).toString('hex')}`

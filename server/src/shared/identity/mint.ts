@@ -11,7 +11,8 @@ export interface MintedToken {
 
 /** Makes tokens whose secrets can be proven later (`prove.ts`). */
 export interface Mint {
-  token(kind: CredentialKind): MintedToken
+  /** With the key id of an old token: a new secret for it. */
+  token(kind: CredentialKind, keyId?: string): MintedToken
   /** The hash under which a one-time secret of a link is kept and found: an invitation, a password reset. */
   hashOf(secret: string): Buffer
 }
@@ -19,8 +20,8 @@ export interface Mint {
 export function createMint(pepper: Uint8Array): Mint {
   const key = createSecretKey(pepper)
   return {
-    token(kind) {
-      const { keyId, text, secret } = makeToken(kind)
+    token(kind, ofKeyId) {
+      const { keyId, text, secret } = makeToken(kind, ofKeyId)
       return { keyId, text, secretHash: hashSecret(key, secret) }
     },
     hashOf: (secret) => hashSecret(key, secret),

@@ -24,9 +24,8 @@ export function parseToken(text: string): Token | undefined {
   return { kind: kind as CredentialKind, keyId, secret }
 }
 
-/** Makes a new token. Its text is shown once and kept nowhere. */
-export function makeToken(kind: CredentialKind): Token & { readonly text: string } {
-  const keyId = randomBase62(12)
+/** Makes a new token, or a new secret for the key id of an old one. Its text is shown once and kept nowhere. */
+export function makeToken(kind: CredentialKind, keyId = randomBase62(12)): Token & { readonly text: string } {
   const secret = randomBase62(43)
   const body = `ptc_${kind}_${keyId}_${secret}`
   return { kind, keyId, secret, text: `${body}${checksumOf(body)}` }

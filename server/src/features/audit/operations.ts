@@ -1,0 +1,54 @@
+import type { Operation } from '../../kernel/operation.ts'
+import { pageSizeDefault, Strict } from '../../kernel/schemas.ts'
+import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
+import { leastIdOf } from './rules.ts'
+import { AuditLog, AuditQuery } from './schema.ts'
+import { findEntries } from './store.ts'
+
+const list = platformOperation({
+  id: 'developerPlatformAuditList',
+  method: 'GET',
+  path: '/v1/platform/audit',
+  area: 'Audit',
+  summary: 'Read what was changed, by whom, newest first.',
+  description: `Every change of the account, its applications and their organizations, with the target before and after.
+Secrets are blacked out. Entries are written in the transaction of the change, and nobody can change or remove them
+through the service. All conditions must hold.`,
+  credentials: ['bld'],
+  scope: 'audit.read',
+  rateClass: 'read',
+  transaction: 'read',
+  mcp: false, // tells who works in an account and when
+  params: Strict({}),
+  query: AuditQuery,
+  responses: { 200: AuditLog },
+  errors: ['cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
+
+  async handler({ tx, caller, cursors }, { query }) {
+    const { cursor, pageSize = pageSizeDefault, from, to, ...conditions } = query
+    const { actorId, action, targetType, targetId, saasAppId, organizationId } = conditions
+    const identity = ['audit', caller.accountId, from, to, actorId, action, targetType, targetId].concat([
+      saasAppId?.toLowerCase(),
+      organizationId?.toLowerCase(),
+    ])
+    const [afterId] = cursor === undefined ? [] : cursors.open(identity, cursor)
+    const rows = await findEntries(tx, {
+      accountId: caller.accountId,
+      fromId: from === undefined ? undefined : leastIdOf(from),
+      toId: to === undefined ? undefined : leastIdOf(to),
+      actorId,
+      action,
+      targetType,
+      targetId,
+      saasAppId,
+      organizationId,
+      afterId: afterId ?? undefined,
+      limit: pageSize + 1,
+    })
+    const items = rows.slice(0, pageSize)
+    const last = rows.length > pageSize ? items.at(-1) : undefined
+    return { status: 200, body: { items, nextCursor: last ? cursors.seal(identity, [last.entryId]) : null } }
+  },
+})
+
+export const auditOperations: readonly Operation<PlatformContext>[] = [list]

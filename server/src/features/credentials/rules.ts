@@ -1,0 +1,53 @@
+import type { Static } from 'typebox'
+import { fail } from '../../kernel/errors.ts'
+import type { Credential, IssueBody } from './schema.ts'
+import type { CredentialRow } from './store.ts'
+
+/** Throws unless the parts of an order for a credential fit each other. What each part may be has been validated. */
+export function requireConsistent(body: Static<typeof IssueBody>, now: number): void {
+  if (body.expiresAt !== undefined && Date.parse(body.expiresAt) <= now) {
+    throw fail('validation_failed', { field: 'expiresAt', message: 'Must be in the future.' })
+  }
+  if (body.kind !== 'draft') return
+  const wrong = body.scopes.findIndex((scope) => scope !== 'pages.draft')
+  if (wrong >= 0) {
+    throw fail('validation_failed', {
+      field: `scopes[${wrong}]`,
+      message: 'A draft credential can only have the scope pages.draft.',
+    })
+  }
+  if (body.envelope) {
+    throw fail('validation_failed', { field: 'envelope', message: 'A draft credential has no envelope.' })
+  }
+}
+
+/** Throws `reference_not_found` naming the first of `ids` that is not among `known`. */
+export function requireKnown(ids: readonly string[], known: ReadonlySet<string>, field: string): void {
+  const missing = ids.findIndex((id) => !known.has(id.toLowerCase()))
+  if (missing >= 0) throw fail('reference_not_found', { field: `${field}[${missing}]` })
+}
+
+/** The credential as the API shows it at `now`, in milliseconds. */
+export function credentialOf(row: CredentialRow, now: number): Static<typeof Credential> {
+  const { revokedAt, expiresAt, previousSecretExpiresAt, hasEnvelope, dataRoleIds, allLocations, locationIds } = row
+  return {
+    keyId: row.keyId,
+    kind: row.kind,
+    displayName: row.displayName,
+    tokenHint: `ptc_${row.kind}_${row.keyId}_…`,
+    scopes: row.scopes,
+    envelope: hasEnvelope ? { dataRoleIds, locations: allLocations ? 'all' : locationIds } : null,
+    status: revokedAt !== null ? 'revoked' : isPast(expiresAt, now) ? 'expired' : 'active',
+    createdAt: row.createdAt,
+    createdBy: row.createdBy,
+    rotatedAt: row.rotatedAt,
+    expiresAt,
+    lastUsedAt: row.lastUsedAt,
+    previousSecretExpiresAt: isPast(previousSecretExpiresAt, now) ? null : previousSecretExpiresAt,
+    revokedAt,
+  }
+}
+
+function isPast(moment: string | null, now: number): boolean {
+  return moment !== null && Date.parse(moment) <= now
+}

@@ -1,0 +1,90 @@
+import sql from 'sql-template-tag'
+import type { AnyCaller } from '../../kernel/caller.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import type { Database } from '../database/database.ts'
+import type { Log } from '../log.ts'
+
+/**
+ * When credentials and sessions were used last. Collected in memory and written every few seconds for all of them at once:
+ * a row with each request would make every read a write.
+ */
+export interface LastUse {
+  /** The credential of `caller` was shown and held. Never waits and never throws. */
+  note(caller: AnyCaller | undefined): void
+  /** Writes what was collected. */
+  flush(): Promise<void>
+  /** Writes what was collected, as far as the database takes it at the first attempt. */
+  close(): Promise<void>
+}
+
+const flushEveryMs = 3_000
+/** About 1 MB. Beyond it further credentials are not noted until what was collected is written. */
+const keysMax = 10_000
+
+export function createLastUse({
+  database,
+  clock,
+  log,
+}: {
+  readonly database: Database
+  readonly clock: Clock
+  readonly log: Pick<Log, 'warn'>
+}): LastUse {
+  let uses = new Map<string, number>()
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
+  let failing = false
+  let closed = false
+
+  function schedule(): void {
+    if (!closed) timer ??= setTimeout(() => void flush(), flushEveryMs).unref()
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    writing ??= write().finally(() => {
+      writing = undefined
+      if (uses.size > 0) schedule()
+    })
+    return writing
+  }
+
+  async function write(): Promise<void> {
+    if (uses.size === 0) return
+    const taken = uses
+    uses = new Map()
+    try {
+      await noteUses(database, taken)
+      failing = false
+    } catch (error) {
+      // What came meanwhile is newer. Said once, not at every attempt.
+      for (const [keyId, at] of taken) if (!uses.has(keyId) && uses.size < keysMax) uses.set(keyId, at)
+      if (!failing) log.warn({ err: error }, 'The last use of credentials cannot be written for now.')
+      failing = true
+    }
+  }
+
+  return {
+    note(caller) {
+      if (closed || caller === undefined || caller.credentialKind === 'none') return
+      if (uses.size >= keysMax && !uses.has(caller.keyId)) return
+      uses.set(caller.keyId, clock.now())
+      schedule()
+    },
+    flush,
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      await writing
+      await flush()
+    },
+  }
+}
+
+/** In the order of the keys, so that processes that write at the same time wait for each other and do not meet crosswise. */
+async function noteUses(database: Database, uses: ReadonlyMap<string, number>): Promise<void> {
+  const rows = [...uses].map(([keyId, at]) => ({ key_id: keyId, used_at: new Date(at).toISOString() }))
+  rows.sort((a, b) => (a.key_id < b.key_id ? -1 : 1))
+  await database.as('portico_system', (tx) => tx.rows(sql`SELECT portico.note_uses(${JSON.stringify(rows)}::jsonb)`))
+}

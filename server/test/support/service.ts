@@ -31,7 +31,7 @@ export interface TestService extends Instance {
   /** Every answer that was given. */
   readonly answers: Answer<unknown>[]
   /** One more process, as it were, on the same database, behind the same log. */
-  startAnother(options?: Pick<TestServiceOptions, 'rateLimitScale'>): Promise<Instance>
+  startAnother(options?: Pick<TestServiceOptions, 'rateLimitScale' | 'trustedProxies'>): Promise<Instance>
   stop(): Promise<void>
 }
 
@@ -46,6 +46,7 @@ export interface TestServiceOptions {
   /** How the names of an organisation's people and its own begin. */
   readonly labels?: Readonly<Record<string, string>>
   readonly rateLimitScale?: number
+  readonly trustedProxies?: readonly string[]
   readonly clock?: Clock
 }
 
@@ -97,7 +98,10 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const secrets = await openTestSecrets(db.database)
   const instances: Instance[] = []
 
-  async function startInstance({ rateLimitScale = 0 } = options): Promise<Instance> {
+  async function startInstance({
+    rateLimitScale = 0,
+    trustedProxies,
+  }: TestServiceOptions = options): Promise<Instance> {
     const service = createService({
       connection: db.login,
       // As many as the client opens sockets: on a busy machine nobody waits for a connection until that is a 503.
@@ -107,6 +111,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       mail: mailbox,
       baseUrl: 'http://127.0.0.1:8080',
       rateLimitScale,
+      trustedProxies,
       log: createLog({ level: 'trace', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
       checkResponses: true,
       ...(options.clock && { clock: options.clock }),

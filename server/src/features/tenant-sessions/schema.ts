@@ -1,14 +1,9 @@
 import Type from 'typebox'
 import { Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import { NewPassword, Password } from '../../shared/identity/passwords.ts'
+import { EmailAddress } from '../../shared/identity/person-schemas.ts'
 
-const Email = Type.String({
-  minLength: 1,
-  maxLength: 254,
-  pattern: '^[^\\u0000-\\u001f]*$',
-  description: 'The email address of the user, in upper or lower case.',
-  examples: ['ada@northwind.example'],
-})
+const Email = EmailAddress('The email address of the user, in upper or lower case.')
 
 export const SignIn = Strict({ email: Email, password: Password }, { title: 'TenantSignIn' })
 

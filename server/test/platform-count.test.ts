@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { platformRegistry, visitorRegistry } from '../src/operations.ts'
 
-/** What the specification counts (section 4.1): operations in the contract of `/v1/platform`. */
+/** What the specification counts (section 9): operations in the contract of `/v1/platform`. */
 const inAll = 73
 
 /** How many operations each family has, found by how their paths go on after `/v1/platform`; the first that fits takes one. */
 const families: Readonly<Record<string, readonly [path: RegExp, count: number]>> = {
   contract: [/^\/openapi\.json$/, 1],
   model: [/^\/applications\/\{saasAppId\}\/(model|draft|releases)\b/, 15],
-  organizations: [/\/organizations(\/\{organizationId\}(:?\/?(de|re)activate)?)?$/, 5],
+  organizations: [/\/organizations(\/\{organizationId\}(\/locations\/\{locationKey\})?)?$/, 5],
   users: [/\/organizations\/\{organizationId\}\/users\b/, 4],
   invitations: [/\/organizations\/\{organizationId\}\/invitations\b/, 4],
   credentials: [/\/organizations\/\{organizationId\}\/credentials\b/, 4],

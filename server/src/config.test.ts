@@ -26,6 +26,7 @@ test('an empty environment is a development service on this machine', () => {
     host: '127.0.0.1',
     port: 8080,
     baseUrl: 'http://127.0.0.1:8080',
+    trustedProxies: [],
     dataDir: resolve('data'),
     databaseUrl: null,
     databasePoolSize: 16,
@@ -35,6 +36,7 @@ test('an empty environment is a development service on this machine', () => {
     vault: null,
     smtpUrl: null,
     mailFrom: { name: 'Portico', address: 'no-reply@localhost' },
+    billingCatalogFile: null,
     demo: true,
     rateLimitScale: 1,
     logLevel: 'info',
@@ -50,6 +52,7 @@ test('values are read as what they are', () => {
     PORTICO_DATA_DIR: '/var/lib/portico',
     PORTICO_RATE_LIMIT_SCALE: '0',
     PORTICO_DEMO: 'off',
+    PORTICO_TRUSTED_PROXIES: ' 10.0.0.0/08 ,192.0.2.1,2001:db8::/32',
     PORTICO_MASTER_KEY: masterKey.toString('hex'),
   })
   expect(config).toMatchObject({
@@ -58,6 +61,7 @@ test('values are read as what they are', () => {
     dataDir: '/var/lib/portico',
     rateLimitScale: 0,
     demo: false,
+    trustedProxies: ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'],
   })
   expect(Buffer.from(config.masterKey!)).toEqual(masterKey)
   expect(readConfig({ PORTICO_BASE_URL: 'https://api.portico.test/' }).baseUrl).toBe('https://api.portico.test')
@@ -91,6 +95,15 @@ test.each([
   ['PORTICO_VAULT_ADDR', 'https://vault.internal:8200'],
   ['PORTICO_VAULT_KEY', '../hunter2'],
   ['PORTICO_VAULT_TOKEN', 'hunter2 with spaces'],
+  ['PORTICO_TRUSTED_PROXIES', 'hunter2'],
+  ['PORTICO_TRUSTED_PROXIES', '10.0.0.1, hunter2'],
+  ['PORTICO_TRUSTED_PROXIES', '10.0.0.1,'],
+  ['PORTICO_TRUSTED_PROXIES', '10.0.0.0/33'],
+  ['PORTICO_TRUSTED_PROXIES', '10.0.0.0/'],
+  ['PORTICO_TRUSTED_PROXIES', 'fe80::1%eth0'],
+  ['PORTICO_TRUSTED_PROXIES', '::/129'],
+  ['PORTICO_TRUSTED_PROXIES', '0.0.0.0/0'],
+  ['PORTICO_TRUSTED_PROXIES', '::/0'],
   ['PORTICO_DEMO', 'yes'],
   ['PORTICO_RATE_LIMIT_SCALE', '-1'],
   ['PORTICO_LOG_LEVEL', 'loud'],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { insertInvitation } from '../src/features/tenancy/invitation-store.ts'
 import { type ErrorCode, errorTable } from '../src/kernel/errors.ts'
 import { uuidv7 } from '../src/kernel/ids.ts'
 import type { Operation } from '../src/kernel/operation.ts'
@@ -51,6 +52,18 @@ const goodRequests: Record<string, () => GoodRequest | Promise<GoodRequest>> = {
       }),
     )
     return { body: { token, newPassword: 'another good password' } }
+  },
+  async developerTenantInvitationsAccept() {
+    const [token, invitationId] = [uuidv7(Date.now()), uuidv7(Date.now())]
+    const { organizationId } = organization()
+    const times = { sentAt: new Date().toISOString(), expiresAt: new Date(Date.now() + 3_600_000).toISOString() }
+    const invited = { email: `${invitationId}@portico.example`, displayName: 'Invited', userTypeKey: 'member' }
+    const rights = { isOwner: false, dataRoleIds: [], locations: 'all' } as const
+    const tokenHash = createMint(pepper).hashOf(token)
+    await service.db.database.inOrganization(organizationId, (tx) =>
+      insertInvitation(tx, { organizationId, invitationId, ...invited, ...rights, ...times, tokenHash }),
+    )
+    return { body: { token, password: 'another good password', displayName: 'Ada Lovelace' }, status: 201 }
   },
 }
 

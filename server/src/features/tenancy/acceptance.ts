@@ -30,7 +30,7 @@ const accept = tenantVisitorOperation({
   params: Strict({}),
   body: AcceptBody,
   responses: { 201: User },
-  errors: ['organization_not_found', 'invitation_not_found', 'email_taken'],
+  errors: ['organization_not_found', 'invitation_not_found', 'email_taken', 'cross_site_request'],
 
   async handler(context, { body }) {
     const { caller, mint, passwords, now } = context

@@ -5,13 +5,9 @@ import { hash } from '@node-rs/argon2'
 import { companies, deals, demoModel } from './demo-content.ts'
 import { type DemoProgress, openProgress } from './demo-progress.ts'
 import { existsCredential, insertCredential, type NewCredential } from './features/credentials/store.ts'
-import {
-  existsAccount,
-  findApplications,
-  insertAccount,
-  insertApplication,
-  insertBuilderSession,
-} from './features/platform/store.ts'
+import { insertBuilderSession } from './features/platform/account/session-store.ts'
+import { existsAccount, insertAccount } from './features/platform/account/store.ts'
+import { findApplications, insertApplication } from './features/platform/applications/store.ts'
 import {
   bumpOrganization,
   existsOrganization,

@@ -4,8 +4,10 @@ import { credentialOperations } from './features/credentials/operations.ts'
 import { diagnosticsOperations } from './features/diagnostics/operations.ts'
 import { discoveryOperations } from './features/discovery/operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
+import { accountOperations, accountVisitorOperations } from './features/platform/account/operations.ts'
 import { platformContractOperations } from './features/platform/contract/operations.ts'
 import { recordOperations } from './features/records/operations.ts'
+import { tenancyOperations, tenancyVisitorOperations } from './features/tenancy/operations.ts'
 import { tenantSessionOperations, tenantSessionVisitorOperations } from './features/tenant-sessions/operations.ts'
 import { createRegistry } from './kernel/registry.ts'
 import type { Context } from './shared/context.ts'
@@ -22,17 +24,22 @@ export const registry = createRegistry<Context>([
 
 /** What members of builder accounts can do, under `/v1/platform`. */
 export const platformRegistry = createRegistry<PlatformContext>([
+  ...accountOperations,
   ...platformContractOperations,
   ...credentialOperations,
   ...billingOperations,
   ...auditOperations,
+  ...tenancyOperations,
 ])
 
 /** What anybody can do under `/v1/platform`: sign in, accept an invitation to a team, ask for a new password. */
-export const visitorRegistry = createRegistry<VisitorContext>([])
+export const visitorRegistry = createRegistry<VisitorContext>([...accountVisitorOperations])
 
 /** What users can do on the host of their organisation with a session, under `/api`. */
 export const tenantRegistry = createRegistry<TenantContext>([...tenantSessionOperations])
 
 /** What anybody can do on the host of an organisation: sign in, accept an invitation, ask for a new password. */
-export const tenantVisitorRegistry = createRegistry<TenantVisitorContext>([...tenantSessionVisitorOperations])
+export const tenantVisitorRegistry = createRegistry<TenantVisitorContext>([
+  ...tenantSessionVisitorOperations,
+  ...tenancyVisitorOperations,
+])

@@ -92,6 +92,9 @@ const table = {
   },
   credential_not_found: { status: 404, message: 'The credential was not found.' },
   object_not_found: { status: 404, message: 'The object was not found.' },
+  field_not_found: { status: 404, message: 'The field was not found.' },
+  model_part_not_found: { status: 404, message: 'The role, relationship or location template was not found.' },
+  release_not_found: { status: 404, message: 'The release was not found.' },
   record_not_found: { status: 404, message: 'The record was not found.' },
   correlation_not_found: { status: 404, message: 'No request with this correlation id was found.' },
 
@@ -114,7 +117,23 @@ const table = {
   invitation_closed: { status: 409, message: 'The invitation was accepted or revoked already.' },
   slug_taken: { status: 409, message: 'Another organization already has this slug.' },
   domain_taken: { status: 409, message: 'Another organization already has this domain.' },
+  team_limit_reached: { status: 409, message: 'The team has as many members and pending invitations as it may have.' },
   location_limit_reached: { status: 409, message: 'The organization has as many locations as it may have.' },
+  application_key_taken: { status: 409, message: 'Another application of the account has this key.' },
+  model_change_refused: {
+    status: 409,
+    message: 'Records, users or credentials stand against the change. `details` names each path, the reason and how many.',
+  },
+  model_unchanged: { status: 409, message: 'There is nothing to publish: the model is the one that is published.' },
+  draft_outdated: {
+    status: 409,
+    message: 'Another release was published since the draft was begun. Compare them, then save the draft again or discard it.',
+  },
+  model_busy: {
+    status: 409,
+    message: 'Another release of the application is being published, or its tables are in use. Try again.',
+    retryable: true,
+  },
   idempotency_key_reused: { status: 409, message: 'This Idempotency-Key was used with another request.' },
   idempotency_in_progress: {
     status: 409,
@@ -124,6 +143,7 @@ const table = {
 
   payload_too_large: { status: 413, message: 'The body is larger than the operation accepts.' },
   unsupported_media_type: { status: 415, message: 'The media type of the body is not supported by this operation.' },
+  model_invalid: { status: 422, message: 'The model is not valid. `details` names what to correct.' },
   rate_limited: { status: 429, message: 'Too many requests. Retry after the time given.', retryable: true },
   sign_in_throttled: {
     status: 429,

@@ -1,4 +1,4 @@
-import { insertAccount } from '../../src/features/platform/store.ts'
+import { insertAccount } from '../../src/features/platform/account/store.ts'
 import { uuidv7 } from '../../src/kernel/ids.ts'
 import type { Database } from '../../src/shared/database/database.ts'
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { insertBuilderSession } from '../../src/features/platform/store.ts'
+import { insertBuilderSession } from '../../src/features/platform/account/session-store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import { uuidv7 } from '../../src/kernel/ids.ts'
 import type { BuilderRole } from '../../src/kernel/scopes.ts'

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { insertBuilderSession } from '../../src/features/platform/store.ts'
+import { insertBuilderSession } from '../../src/features/platform/account/session-store.ts'
 import type { Clock } from '../../src/kernel/clock.ts'
 import { createService, type Service } from '../../src/service.ts'
 import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'

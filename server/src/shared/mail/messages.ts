@@ -14,6 +14,8 @@ interface Action {
   readonly link: string
   /** Until when the link works, ISO 8601. */
   readonly expiresAt: string
+  /** The request that does the same, for those who work without a browser: one line for each of its parts. */
+  readonly request?: readonly string[]
 }
 
 export interface TenantInvitation extends Action {
@@ -117,16 +119,18 @@ function render(subject: string, parts: readonly Part[]): MailContent {
   }
 }
 
-function linkText({ label, link, expiresAt }: Exclude<Part, string>): string {
-  return `${label}:\n${absolute(link)}\n\nThe link works once, until ${minute(expiresAt)}.`
+function linkText({ label, link, expiresAt, request = [] }: Exclude<Part, string>): string {
+  const call = request.length === 0 ? '' : `Or send this request:\n${request.join('\n')}\n\n`
+  return `${label}:\n${absolute(link)}\n\n${call}The link works once, until ${minute(expiresAt)}.`
 }
 
 /** With the address in full as well: some programs show no links, and some people want to see where they go. */
-function linkHtml({ label, link, expiresAt }: Exclude<Part, string>): string[] {
+function linkHtml({ label, link, expiresAt, request = [] }: Exclude<Part, string>): string[] {
   const address = escapeHtml(absolute(link))
   return [
     `<p><a href="${address}">${escapeHtml(label)}</a></p>`,
     `<p>Or copy this address into a browser:<br>${address}</p>`,
+    ...(request.length === 0 ? [] : [`<p>Or send this request:<br>${request.map(escapeHtml).join('<br>')}</p>`]),
     `<p>The link works once, until ${minute(expiresAt)}.</p>`,
   ]
 }

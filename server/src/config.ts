@@ -173,6 +173,13 @@ const rows = {
     description: 'Who mail comes from. The mail server must let the service send from there.',
     read: readSender,
   }),
+  billingCatalogFile: setting({
+    name: 'PORTICO_BILLING_CATALOG_FILE',
+    values: 'a JSON file',
+    fallback: 'one plan that costs nothing',
+    description: 'The plans that builders see under `/v1/platform/billing/catalog`. See platform.md.',
+    read: (text) => resolve(text),
+  }),
   demo: setting({
     name: 'PORTICO_DEMO',
     values: 'on or off',
@@ -217,7 +224,7 @@ export const settings: readonly Setting<unknown>[] = Object.values(rows)
 
 type Values = { readonly [K in keyof typeof rows]: ReturnType<(typeof rows)[K]['read']> }
 
-type Apart = 'databaseUrl' | 'masterKey' | 'metricsToken' | 'smtpUrl' | `vault${string}`
+type Apart = 'databaseUrl' | 'masterKey' | 'metricsToken' | 'smtpUrl' | 'billingCatalogFile' | `vault${string}`
 
 export interface Config extends Omit<Values, Apart> {
   /** Null: the embedded PostgreSQL. */
@@ -228,6 +235,8 @@ export interface Config extends Omit<Values, Apart> {
   readonly vault: VaultSettings | null
   /** Null: mail is written into files. */
   readonly smtpUrl: string | null
+  /** Null: the plans of the software. */
+  readonly billingCatalogFile: string | null
   /** Null: `/metrics` does not exist. Undefined: everybody may read it. */
   readonly metricsToken: string | null | undefined
 }
@@ -276,6 +285,7 @@ export function readConfig(env: Environment = process.env): Config {
     vault,
     smtpUrl: get(rows.smtpUrl, null),
     mailFrom: get(rows.mailFrom, { name: 'Portico', address: `no-reply@${mailDomain(baseUrl)}` }),
+    billingCatalogFile: get(rows.billingCatalogFile, null),
     demo: get(rows.demo, mode === 'development'),
     rateLimitScale: get(rows.rateLimitScale, 1),
     logLevel: get(rows.logLevel, 'info'),

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { readBillingCatalog } from './billing-catalog-file.ts'
 import { type Config, ConfigError, readConfig, unknownSettings } from './config.ts'
 import { createDemo } from './demo.ts'
 import { systemClock } from './kernel/clock.ts'
@@ -110,6 +111,7 @@ async function runUnlocked(
     trustedProxies: config.trustedProxies,
     rateLimitScale: config.rateLimitScale,
     metricsToken: config.metricsToken,
+    billingCatalog: await readBillingCatalog(config.billingCatalogFile),
     log,
   })
   worker = createMailWorker({ database: service.database, mailer, secrets, clock: systemClock, log })

@@ -95,7 +95,7 @@ export function parseBillingCatalog(json: string): BillingCatalog {
     catalog = JSON.parse(json)
     assertValid(Catalog, catalog)
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Error('is not valid JSON')
+    if (error instanceof SyntaxError) throw new Error('It is not valid JSON.')
     if (!(error instanceof Failure)) throw error
     throw new Error((error.details ?? []).map(({ field, message }) => `${field}: ${message}`).join(' '))
   }
@@ -108,12 +108,12 @@ export function parseBillingCatalog(json: string): BillingCatalog {
     )
   }
   if (!keys.includes(firstPlanKey)) {
-    throw new Error(`has no plan with the key ${firstPlanKey}, which every account begins with`)
+    throw new Error(`It has no plan with the key ${firstPlanKey}, which every account begins with.`)
   }
   return catalog
 }
 
 function requireUnique(keys: readonly string[], where: string): void {
   const twice = keys.find((key, at) => keys.indexOf(key) !== at)
-  if (twice !== undefined) throw new Error(`names ${twice} twice among ${where}`)
+  if (twice !== undefined) throw new Error(`It names ${twice} twice among ${where}.`)
 }

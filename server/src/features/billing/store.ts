@@ -61,6 +61,27 @@ export async function findEntitlements(tx: Tx, accountId: string): Promise<Entit
     ORDER BY listing_key`)
 }
 
+export interface AccountWithEntitlements {
+  readonly accountId: string
+  readonly name: string
+  readonly entitlements: EntitlementRow[]
+}
+
+/** Every account, by name. As portico_owner, for the terminal. */
+export async function findAccountsWithEntitlements(tx: Tx): Promise<AccountWithEntitlements[]> {
+  const accounts = await tx.rows<Omit<AccountWithEntitlements, 'entitlements'>>(
+    sql`SELECT account_id AS "accountId", name FROM portico.account ORDER BY name, account_id`,
+  )
+  const granted = await tx.rows<EntitlementRow & { accountId: string }>(
+    sql`SELECT account_id AS "accountId", ${entitlement} FROM portico.entitlement ORDER BY listing_key`,
+  )
+  const byAccount = Map.groupBy(granted, ({ accountId }) => accountId)
+  return accounts.map((account) => ({
+    ...account,
+    entitlements: (byAccount.get(account.accountId) ?? []).map(({ accountId: _, ...row }) => row),
+  }))
+}
+
 /** As portico_owner: nobody grants itself anything. A listing that is granted again gets the new name and expiry. */
 export async function grantEntitlement(
   tx: Tx,

@@ -6,7 +6,7 @@ import type { Tx } from '../../kernel/transaction.ts'
 export interface NewCredential {
   readonly organizationId: string
   readonly appId: string
-  readonly kind: 'live' | 'draft' | 'dat' | 'drt'
+  readonly kind: 'live' | 'draft' | 'dat' | 'drt' | 'ses'
   readonly keyId: string
   readonly secretHash: Buffer
   readonly displayName: string

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { demoModel } from '../src/demo-content.ts'
 import { insertCredential } from '../src/features/credentials/store.ts'
-import { insertApplication } from '../src/features/platform/store.ts'
+import { insertApplication } from '../src/features/platform/applications/store.ts'
 import { insertLocation, insertOrganization, insertUser } from '../src/features/tenancy/store.ts'
 import { uuidv7 } from '../src/kernel/ids.ts'
 import { allScopes } from '../src/kernel/scopes.ts'

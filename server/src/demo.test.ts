@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type RecordService, startRecordService } from '../test/support/record-service.ts'
 import { pepper } from '../test/support/tenants.ts'
 import { createDemo } from './demo.ts'
-import { findApplications } from './features/platform/store.ts'
+import { findApplications } from './features/platform/applications/store.ts'
 import type { Service } from './service.ts'
 
 /** A first start that is killed leaves a demo that the next one completes. */

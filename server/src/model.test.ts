@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { createAccount } from '../test/support/accounts.ts'
 import { createTestDatabase, urlOf } from '../test/support/database.ts'
-import { insertApplication } from './features/platform/store.ts'
+import { insertApplication } from './features/platform/applications/store.ts'
 
 /** The command as people run it: a process of its own, beside a service in another, and without one. */
 let root: string
@@ -76,7 +76,9 @@ describe('beside a running service', () => {
       code: 1,
       output: 'There is no application acme. Applications here: acme-crm, globex-desk.\n',
     })
-    expect((await run(['apply', file])).output).toMatch(/^Usage: npm run model -- apply <file.json> --app <appKey>/)
+    expect((await run(['apply', file])).output).toMatch(
+      /^Usage: npm run model -- apply <file.json> --app <appKey or id>/,
+    )
   })
 })
 

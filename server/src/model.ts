@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { explainMissingSchema, openCommandServer } from './command-database.ts'
 import { ConfigError, readConfig } from './config.ts'
-import { findApplications } from './features/platform/store.ts'
+import { findApplications } from './features/platform/applications/store.ts'
 import { Failure } from './kernel/errors.ts'
 import { DatabaseServerError } from './ports/database/port.ts'
 import { type ApplicationModel, readModel } from './shared/catalogue/catalogue.ts'
@@ -15,10 +15,10 @@ import { failurePosition } from './surfaces/http/json-position.ts'
  * `npm run model -- apply <file.json> --app <appKey>`: brings an application to a model document kept in a file. Works
  * beside a running service, which takes the new model up with its next request, and without one.
  */
-const usage = `Usage: npm run model -- apply <file.json> --app <appKey>
+const usage = `Usage: npm run model -- apply <file.json> --app <appKey or id>
 
-Adds to the application the objects, fields and roles of the document that it does not have yet, and sets the permissions
-of the roles that the document names. Nothing is removed. The database is that of the service: DATABASE_URL, or the one
+Adds to the application the objects, fields, roles, relationships and locations of the document that it does not have yet,
+sets the permissions of the roles that the document names, and keeps a release of it. Nothing is removed. The database is that of the service: DATABASE_URL, or the one
 under PORTICO_DATA_DIR (default ./data), whether the service runs or not.`
 
 /** Told in a sentence, without a stack: the person who runs the command can mend it. */
@@ -79,12 +79,19 @@ async function readDocument(file: string): Promise<ModelDocument> {
   }
 }
 
-async function findApplication(database: Database, appKey: string): Promise<string> {
+/** By key, or by id where several accounts use the key. */
+async function findApplication(database: Database, wanted: string): Promise<string> {
   const applications = await database.as('portico_owner', findApplications)
-  const found = applications.find((application) => application.appKey === appKey)
-  if (found) return found.appId
-  const known = applications.map((application) => application.appKey).join(', ') || 'none yet'
-  throw new UsageError(`There is no application ${appKey}. Applications here: ${known}.`)
+  const found = applications.filter(({ appId, appKey }) => appKey === wanted || appId === wanted.toLowerCase())
+  if (found.length === 1) return found[0]!.appId
+  if (found.length > 1) {
+    const ids = found.map(({ appId }) => appId).join(', ')
+    throw new UsageError(
+      `Several accounts have an application ${wanted}. Name the one that you mean by its id: ${ids}.`,
+    )
+  }
+  const known = [...new Set(applications.map(({ appKey }) => appKey))].join(', ') || 'none yet'
+  throw new UsageError(`There is no application ${wanted}. Applications here: ${known}.`)
 }
 
 function modelOf(database: Database, appId: string): Promise<ApplicationModel> {

@@ -123,5 +123,5 @@ function problemOfDetails(details: unknown, status: number): string | undefined 
     Object.keys(detail).join() === 'field,code,message' &&
     Object.values(detail).every((value) => typeof value === 'string' && value !== '')
   if (!details.every(isDetail)) return 'a detail of another shape'
-  return [400, 403, 409, 415].includes(status) ? undefined : 'details where there is nothing to correct'
+  return [400, 403, 409, 415, 422].includes(status) ? undefined : 'details where there is nothing to correct'
 }

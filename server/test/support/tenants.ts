@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { insertCredential, type NewCredential } from '../../src/features/credentials/store.ts'
-import { insertApplication } from '../../src/features/platform/store.ts'
+import { insertApplication } from '../../src/features/platform/applications/store.ts'
 import { insertLocation, insertOrganization, insertUser } from '../../src/features/tenancy/store.ts'
 import type { Caller } from '../../src/kernel/caller.ts'
 import { systemClock } from '../../src/kernel/clock.ts'

@@ -2,6 +2,7 @@ import { fail } from '../../kernel/errors.ts'
 import { Strict } from '../../kernel/schemas.ts'
 import { allScopes } from '../../kernel/scopes.ts'
 import { recordTenantAudit } from '../../shared/audit.ts'
+import type { Passwords } from '../../shared/identity/passwords.ts'
 import { type TenantVisitorContext, tenantOperation, tenantVisitorOperation } from '../../shared/tenant-context.ts'
 import { accountName, sessionExpiry, sessionSeconds, sessionsMax, userAgentLine } from './rules.ts'
 import { Session, SignedOut, SignIn } from './schema.ts'
@@ -37,8 +38,11 @@ export const signIn = tenantVisitorOperation({
 
   async handler(context, { body }) {
     const { caller, address, throttle, passwords, cookie } = context
-    const attempt = { realm: caller.organizationId, account: accountName(body.email), address }
-    const proven = await throttle.guard(attempt, () => prove(context, body))
+    const { organizationId } = caller
+    const user = await context.inTransaction('read', (tx) => store.findByEmail(tx, organizationId, body.email))
+    // What the database takes for one address must be one account here too, however it was spelt.
+    const attempt = { realm: organizationId, account: accountName(user?.email ?? body.email), address }
+    const proven = await throttle.guard(attempt, () => prove(passwords, user, body.password))
     if (!proven) throw fail('sign_in_failed')
     const isOutdated = passwords.isOutdated(proven.verified)
     const hash = isOutdated ? await passwords.hash(body.password) : proven.verified
@@ -55,10 +59,10 @@ interface Proven {
 
 /** Takes as long for somebody who does not exist as for a wrong password. */
 async function prove(
-  { caller, inTransaction, passwords }: TenantVisitorContext,
-  { email, password }: { readonly email: string; readonly password: string },
+  passwords: Passwords,
+  user: store.Claimed | undefined,
+  password: string,
 ): Promise<Proven | undefined> {
-  const user = await inTransaction('read', (tx) => store.findByEmail(tx, caller.organizationId, email))
   const verified = user?.passwordHash ?? null
   const isRight = await passwords.verify(verified, password)
   return isRight && user?.active && verified !== null ? { userId: user.userId, verified } : undefined

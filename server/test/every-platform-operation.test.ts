@@ -202,7 +202,12 @@ describe.each(cases)('%s', (_, operation) => {
     expect([first.status, first.headers['idempotency-replayed']]).toEqual([good.status ?? 200, undefined])
     expect(second.headers['idempotency-replayed']).toBe('true')
     const probe = platformOperations.find(({ id, transaction }) => transaction === 'write' && id !== operation.id)!
-    const reused = await send(account, probe, { token: account.token, ...(await goodRequest(probe)) }, { headers })
+    const reused = await send(
+      account,
+      probe,
+      { ...(await goodRequest(probe)), token: good.token ?? account.token },
+      { headers },
+    )
     expectRefusal(probe, reused, 'idempotency_key_reused')
     await expectKept(headers['idempotency-key'], operation, first.text)
   })

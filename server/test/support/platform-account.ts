@@ -14,7 +14,7 @@ export interface Account extends TestBuilder {
   readonly platform: Platform
   readonly word: string
   readonly role: BuilderRole
-  /** The same account, seen by one more member of that role. What was made is shared. */
+  /** The same account, seen by a member of that role. What was made is shared. */
   as(role: BuilderRole): Promise<Account>
   /** Somebody new with the role of the one who asks, with a password. */
   freshMember(): Promise<TestBuilder>
@@ -47,27 +47,35 @@ export async function openAccount(platform: Platform, word: string): Promise<Acc
   const told: Told[] = []
   let count = 0
   const owner = await christen(await platform.newAccount())
+  await platform.db.database.as('portico_owner', (tx) =>
+    tx.rows({
+      text: 'UPDATE portico.account SET name = $1, billing_email = $2 WHERE account_id = $3',
+      values: [`${word} account`, `${word}@billing.example`, owner.accountId],
+    }),
+  )
   return seenBy(owner, 'owner')
 
-  /** Gives what the fixture wrote by itself the account's word too. */
+  /** A password, and the account's word in what the fixture wrote by itself. */
   async function christen(builder: TestBuilder): Promise<TestBuilder> {
-    const { accountId, builderId } = builder
     const email = `${word}-${builder.email}`
     hashed ??= createPasswords().hash(password)
     const hash = await hashed
-    await platform.db.database.as('portico_owner', async (tx) => {
-      const text = 'UPDATE portico.builder SET password_hash = $1, display_name = $2, email = $3 WHERE builder_id = $4'
-      await tx.rows({ text, values: [hash, `${word} builder`, email, builderId] })
-      await tx.rows({
-        text: 'UPDATE portico.account SET name = $1, billing_email = $2 WHERE account_id = $3',
-        values: [`${word} account`, `${word}@billing.example`, accountId],
-      })
-    })
+    await platform.db.database.as('portico_owner', (tx) =>
+      tx.rows({
+        text: 'UPDATE portico.builder SET password_hash = $1, display_name = $2, email = $3 WHERE builder_id = $4',
+        values: [hash, `${word} builder`, email, builder.builderId],
+      }),
+    )
     return { ...builder, email }
   }
 
   async function join(role: BuilderRole): Promise<TestBuilder> {
     return christen(await platform.newMember(owner.accountId, role))
+  }
+
+  function once<T>(name: string, make: () => Promise<T>): Promise<T> {
+    if (!made.has(name)) made.set(name, make())
+    return made.get(name) as Promise<T>
   }
 
   function seenBy(builder: TestBuilder, role: BuilderRole): Account {
@@ -77,15 +85,12 @@ export async function openAccount(platform: Platform, word: string): Promise<Acc
       word,
       role,
       told,
-      as: async (other) => seenBy(await join(other), other),
+      as: (other) => once(`member ${other}`, async () => seenBy(await join(other), other)),
       freshMember: () => join(role),
       name: (kind) => `${word} ${kind} ${++count}`,
       key: (kind) => `${word}-${kind}-${++count}`,
       mail: (kind) => `${word}-${kind}-${++count}@portico.example`,
-      once<T>(name: string, make: () => Promise<T>) {
-        if (!made.has(name)) made.set(name, make())
-        return made.get(name) as Promise<T>
-      },
+      once,
       async call<T>(method: string, path: string, body?: unknown) {
         const answer = await ask(method, path, { token: owner.token, ...(body !== undefined && { body }) })
         expect(answer.status, `${method} ${path}: ${answer.text}`).toBeLessThan(300)

@@ -1,4 +1,4 @@
-import type { Account, GoodRequest } from './platform-account.ts'
+import { type Account, type GoodRequest, password } from './platform-account.ts'
 import * as make from './platform-things.ts'
 
 /**
@@ -6,7 +6,72 @@ import * as make from './platform-things.ts'
  * makes a new one for it; what only has to be there is made once.
  */
 export const platformRequests: Readonly<Record<string, (account: Account) => GoodRequest | Promise<GoodRequest>>> = {
+  developerPlatformSessionsCreate: ({ email, accountId, name }) => ({
+    body: { email, password, accountId, label: name('session') },
+    status: 201,
+  }),
+  developerPlatformPasswordResetsCreate: ({ email }) => ({ body: { email }, status: 202 }),
+  developerPlatformPasswordResetsComplete: async (account) => ({ body: await make.passwordResetBody(account) }),
+  developerPlatformTeamInvitationsAccept: async (account) => ({
+    body: await make.acceptanceBody(account),
+    status: 201,
+  }),
+
   developerPlatformContractGet: () => ({}),
+  developerPlatformSessionsList: () => ({}),
+  developerPlatformSessionsRevoke: async (account) => ({ params: { sessionId: await make.sessionId(account) } }),
+  developerPlatformMeGet: () => ({}),
+  developerPlatformMeUpdate: ({ name }) => ({ body: { displayName: name('builder') } }),
+  developerPlatformMeChangePassword: async (account) => ({
+    token: (await account.freshMember()).token,
+    body: { currentPassword: password, newPassword: password },
+  }),
+  developerPlatformMeTotpEnroll: async (account) => ({
+    token: (await account.freshMember()).token,
+    body: { password },
+  }),
+  developerPlatformMeTotpConfirm: async (account) => {
+    const { member, code } = await make.enrolled(account)
+    return { token: member.token, body: { code } }
+  },
+  developerPlatformMeTotpRemove: async (account) => {
+    const { member, code } = await make.secured(account)
+    return { token: member.token, body: { password, code } }
+  },
+
+  developerPlatformAccountGet: () => ({}),
+  developerPlatformAccountUpdate: ({ name, mail }) => ({
+    body: { name: name('account'), billingEmail: mail('billing') },
+  }),
+  developerPlatformTeamGet: () => ({}),
+  developerPlatformTeamUpdateMember: async (account) => ({
+    params: { builderId: await make.colleagueId(account) },
+    body: { role: 'billing' },
+  }),
+  developerPlatformTeamRemoveMember: async (account) => ({
+    params: { builderId: await make.colleagueId(account, 'new') },
+  }),
+  developerPlatformTeamInvitationsCreate: ({ mail }) => ({
+    body: { email: mail('colleague'), role: 'developer' },
+    status: 201,
+  }),
+  developerPlatformTeamInvitationsRevoke: async (account) => ({
+    params: { invitationId: await make.teamInvitationId(account) },
+  }),
+
+  developerPlatformApplicationsList: async (account) => {
+    await make.application(account)
+    return {}
+  },
+  developerPlatformApplicationsCreate: (account) => ({ body: make.applicationBody(account), status: 201 }),
+  developerPlatformApplicationsGet: async (account) => ({ params: { saasAppId: await make.application(account) } }),
+  developerPlatformApplicationsUpdate: async (account) => ({
+    params: { saasAppId: await make.application(account) },
+    body: { name: account.name('app'), description: account.name('description') },
+  }),
+  developerPlatformApplicationsArchive: async (account) => ({
+    params: { saasAppId: await make.application(account, 'new') },
+  }),
 
   developerPlatformCredentialsList: async (account) => {
     await make.credentialParams(account)

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto'
+import { Secret, TOTP } from 'otpauth'
 import sql from 'sql-template-tag'
-import { insertApplication } from '../../src/features/platform/applications/store.ts'
 import { uuidv7 } from '../../src/kernel/ids.ts'
 import { applyModel } from '../../src/shared/modelling/apply.ts'
-import type { Account } from './platform-account.ts'
+import type { TestBuilder } from './platform.ts'
+import { type Account, password } from './platform-account.ts'
 
 /** What the good requests of an account are about: made once where it only has to be there, `new` where it is used up. */
 type Freshness = 'once' | 'new'
@@ -12,18 +12,23 @@ function made<T>(account: Account, name: string, freshness: Freshness, make: () 
   return freshness === 'new' ? make() : account.once(name, make)
 }
 
-/** The application that everything else is in, with a model of one object, a DataRole template and a location template. */
-export function application(account: Account): Promise<string> {
+export function applicationBody(account: Account) {
+  return { appKey: account.key('app'), name: account.name('app'), description: account.name('description') }
+}
+
+async function newApplication(account: Account): Promise<string> {
+  const body = applicationBody(account)
+  return (await account.call<{ saasAppId: string }>('POST', '/v1/platform/applications', body)).saasAppId
+}
+
+/** The application that everything else is in, with a DataRole template; a new one has no model. */
+export function application(account: Account, freshness: Freshness = 'once'): Promise<string> {
+  if (freshness === 'new') return newApplication(account)
   return account.once('application', async () => {
-    const { database } = account.platform.db
-    const appId = uuidv7(Date.now())
-    const schemaName = `app_${randomBytes(6).toString('hex')}`
-    const { accountId } = account
-    await database.as('portico_owner', (tx) =>
-      insertApplication(tx, { appId, accountId, appKey: account.key('app'), name: account.name('app'), schemaName }),
-    )
-    await applyModel(database, appId, { objects: [], roles: { sales: { label: account.name('role'), objects: {} } } })
-    return appId
+    const saasAppId = await newApplication(account)
+    const sales = { label: account.name('role'), objects: {} }
+    await applyModel(account.platform.db.database, saasAppId, { objects: [], roles: { sales } })
+    return saasAppId
   })
 }
 
@@ -118,4 +123,62 @@ export function entitlement(account: Account): Promise<void> {
         VALUES (${account.accountId}, ${uuidv7(Date.now())}, ${account.key('listing')}, ${account.name('listing')}, now())`),
     )
   })
+}
+
+/** One more session of whoever asks. */
+export async function sessionId(account: Account): Promise<string> {
+  return (await account.platform.newSession(account)).split('_')[2]!
+}
+
+/** The secret of a link that was mailed. */
+function linkSecret(account: Account, address: string): string {
+  const { variables } = account.platform.mailbox.newestTo(address)
+  return /#token=([\w-]+)/.exec(JSON.stringify(variables))![1]!
+}
+
+export async function passwordResetBody(account: Account) {
+  const { email } = await account.freshMember()
+  await account.call('POST', '/v1/platform/password-resets', { email })
+  return { token: linkSecret(account, email), newPassword: password }
+}
+
+/** Somebody else in the team, who is no owner. */
+export function colleagueId(account: Account, freshness: Freshness = 'once'): Promise<string> {
+  return made(account, 'colleague', freshness, async () => {
+    const { accountId } = account
+    return (await account.platform.newMember(accountId, 'developer')).builderId
+  })
+}
+
+export async function teamInvitationId(account: Account): Promise<string> {
+  const body = { email: account.mail('colleague'), role: 'developer' }
+  const invitation = await account.call<{ invitationId: string }>('POST', '/v1/platform/team/invitations', body)
+  return invitation.invitationId
+}
+
+export async function acceptanceBody(account: Account) {
+  const email = account.mail('colleague')
+  await account.call('POST', '/v1/platform/team/invitations', { email, role: 'developer' })
+  return { token: linkSecret(account, email), displayName: account.name('colleague'), password }
+}
+
+interface Enrolled {
+  readonly member: TestBuilder
+  readonly code: string
+}
+
+/** Somebody who has begun with a second factor, and the code that the authenticator shows. */
+export async function enrolled(account: Account): Promise<Enrolled> {
+  const member = await account.freshMember()
+  const sent = { token: member.token, body: { password } }
+  const { json } = await account.ask('POST', '/v1/platform/me/totp:enroll', sent)
+  return { member, code: new TOTP({ secret: Secret.fromBase32(json['secret'] as string) }).generate() }
+}
+
+/** Somebody with a second factor, and a recovery code. */
+export async function secured(account: Account): Promise<Enrolled> {
+  const { member, code } = await enrolled(account)
+  const sent = { token: member.token, body: { code } }
+  const { json } = await account.ask('POST', '/v1/platform/me/totp:confirm', sent)
+  return { member, code: (json['recoveryCodes'] as string[])[0]! }
 }

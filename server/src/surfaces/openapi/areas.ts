@@ -14,4 +14,8 @@ export const areaDescriptions: Readonly<Record<string, string>> = {
   Billing: 'Plans, and what the applications of the account use.',
   Marketplace: 'Listings that the account is entitled to.',
   Audit: 'Who changed what, with the target before and after.',
+  Me: 'The person behind the session: name, password and second factor.',
+  Account: 'The builder account: its name, plan and billing address.',
+  Team: 'The members of the account, their roles, and who was invited.',
+  Applications: 'Applications of the account.',
 }

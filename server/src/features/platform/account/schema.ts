@@ -51,13 +51,13 @@ export const Session = Strict(
     expiresAt: Timestamp('When it ends by itself.'),
     current: Type.Boolean({ description: 'Is it the session of this request?', examples: [true] }),
   },
-  { title: 'BuilderSession' },
+  { title: 'BuilderSession', description: 'A session of a member.' },
 )
 export type Session = Static<typeof Session>
 
-const Builder = Strict({ builderId, email, displayName, totpEnabled })
+const Builder = Strict({ builderId, email, displayName, totpEnabled }, { description: 'The person.' })
 
-const AccountName = Strict({ accountId, name: accountName })
+const AccountName = Strict({ accountId, name: accountName }, { description: 'The account that the session is in.' })
 
 export const SignInBody = Strict({
   email,

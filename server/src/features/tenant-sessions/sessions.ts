@@ -102,7 +102,9 @@ export const getSession = tenantOperation({
   errors: ['organization_not_found'],
 
   async handler({ caller, tx }) {
-    return { status: 200, body: await store.readSession(tx, caller.organizationId, caller.keyId) }
+    const session = await store.readSession(tx, caller.organizationId, caller.keyId)
+    if (!session) throw fail('credential_invalid')
+    return { status: 200, body: session }
   },
 })
 

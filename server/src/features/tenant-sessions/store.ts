@@ -120,14 +120,15 @@ interface SessionRow {
   readonly expiresAt: string
 }
 
-/** A session as the API shows it, by what authentication itself goes by. */
+/** A session as the API shows it, by what authentication itself goes by. Undefined where it was dropped just now. */
 export async function readSession(tx: Tx, organizationId: string, keyId: string) {
   const [row] = await tx.rows<SessionRow>(sql`SELECT app_id AS "appId", organization_name AS "organizationName",
       organization_slug AS "organizationSlug", user_id AS "userId", display_name AS "displayName", email,
       user_type_key AS "userTypeKey", is_owner AS "isOwner", data_roles AS "dataRoles", all_locations AS "allLocations",
       location_ids AS "locationIds", expires_at AS "expiresAt"
     FROM portico.find_credential(${keyId}) WHERE organization_id = ${organizationId} AND kind = 'ses'`)
-  const { appId, organizationName, organizationSlug, dataRoles, allLocations, locationIds, expiresAt, ...user } = row!
+  if (!row) return undefined
+  const { appId, organizationName, organizationSlug, dataRoles, allLocations, locationIds, expiresAt, ...user } = row
   return {
     saasAppId: appId,
     organization: { organizationId, name: organizationName, slug: organizationSlug },

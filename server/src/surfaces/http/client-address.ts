@@ -49,5 +49,7 @@ function hopAddress(hop: string): string {
 
 /** Without the zone of a link-local address; and what came over IPv4 to a socket for both families is IPv4. */
 function plainAddress(address: string): string {
+  // Nearly all are, and every request passes here.
+  if (!address.includes(':')) return address
   return address.replace(/%.*$/s, '').replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '')
 }

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag'
 import type { Clock } from '../kernel/clock.ts'
 import type { Database } from './database/database.ts'
+import { removeOldSignInCounters } from './identity/sign-in-throttle.ts'
 import type { Log } from './log.ts'
 import { removeOldMail } from './mail/store.ts'
 import { refreshStatistics } from './statistics.ts'
@@ -8,6 +9,7 @@ import { takeUsageSnapshots } from './usage/snapshots.ts'
 
 const partitionsEveryMs = 60 * 60 * 1000
 const oldMailEveryMs = 60 * 60 * 1000
+const signInsEveryMs = 60 * 60 * 1000
 const statisticsEveryMs = 2_000
 /** How often it is asked which applications are due; each is measured once an hour. */
 const usageEveryMs = 5 * 60 * 1000
@@ -23,6 +25,7 @@ export function startMaintenance(parts: Parts): () => void {
   const timers = [
     setInterval(() => void maintainPartitions(parts), partitionsEveryMs),
     setInterval(() => void maintainMail(parts), oldMailEveryMs),
+    setInterval(() => void maintainSignIns(parts), signInsEveryMs),
     setInterval(
       onePerTurn(() => maintainStatistics(parts)),
       statisticsEveryMs,
@@ -54,6 +57,19 @@ async function maintainMail({ database, clock, log }: Parts): Promise<void> {
     await removeOldMail(database, clock.now())
   } catch (error) {
     log.warn({ err: error }, 'Mail of more than 30 days could not be removed; trying again in an hour.')
+  }
+}
+
+/** Removes what nobody can sign in with any more, and failures that were forgotten. */
+async function maintainSignIns({ database, clock, log }: Parts): Promise<void> {
+  try {
+    const now = clock.now()
+    await removeOldSignInCounters(database, now)
+    await database.as('portico_owner', (tx) =>
+      tx.rows(sql`SELECT portico.remove_spent_sign_ins(${new Date(now).toISOString()})`),
+    )
+  } catch (error) {
+    log.warn({ err: error }, 'Old sessions and links could not be removed; trying again in an hour.')
   }
 }
 

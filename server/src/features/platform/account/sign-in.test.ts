@@ -132,6 +132,40 @@ describe('signing in', () => {
   })
 })
 
+describe('guessing', () => {
+  test('is slowed down in every process at once, for the one account from the one address', async () => {
+    const person = await newPerson()
+    const other = await platform.startAnother()
+    const guess = (i: number) => signIn(i % 2 ? other : platform, person.email, { password: `guess ${i}` })
+    const answers = await Promise.all(Array.from({ length: 16 }, (_, i) => guess(i)))
+    expect(answers.filter(({ json }) => json.code === 'sign_in_failed')).toHaveLength(5)
+    const refused = answers.filter(({ json }) => json.code === 'sign_in_throttled')
+    expect(refused.map(({ status, headers }) => [status, headers['retry-after']])).toEqual(Array(11).fill([429, '30']))
+
+    // The right password is not looked at either; a session that holds goes on.
+    expect((await signIn(other, person.email)).json.code).toBe('sign_in_throttled')
+    const unknown = await Promise.all(Array.from({ length: 6 }, () => signIn(platform, 'nobody-2@portico.example')))
+    expect(unknown.map(({ status }) => status).sort()).toEqual([401, 401, 401, 401, 401, 429])
+    now += 30_000
+    expect((await signIn(other, person.email)).status).toBe(201)
+    expect((await signIn(platform, person.email, { password: 'guess' })).status).toBe(401)
+  })
+
+  test('a session does not help to guess the password behind it', async () => {
+    const person = await newPerson()
+    const { token } = (await signIn(platform, person.email)).json
+    const change = (currentPassword: string) =>
+      platform.call('POST', '/v1/platform/me/password', { token, body: { currentPassword, newPassword: password } })
+    for (let i = 0; i < 5; i++) expect((await change(`guess ${i}`)).json.code).toBe('password_wrong')
+    const refused = await Promise.all([
+      change(password),
+      platform.call('POST', '/v1/platform/me/totp:enroll', { token, body: { password } }),
+      signIn(platform, person.email),
+    ])
+    expect(refused.map(({ json }) => json.code)).toEqual(Array(3).fill('sign_in_throttled'))
+  })
+})
+
 describe('sessions', () => {
   interface Page {
     readonly items: { sessionId: string; current: boolean; label: string; builderId: string }[]

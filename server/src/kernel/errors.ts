@@ -110,6 +110,14 @@ const table = {
   totp_already_enabled: { status: 409, message: 'The second factor is on already. Turn it off first.' },
   totp_not_enrolled: { status: 409, message: 'There is no second factor to confirm or to turn off. Enroll first.' },
   credential_ended: { status: 409, message: 'The credential is revoked or has expired. Issue a new one.' },
+  state_transition_invalid: {
+    status: 409,
+    message: 'The record cannot go from its state to the one given. `details` names the field and where it can go.',
+  },
+  field_locked: {
+    status: 409,
+    message: 'A field cannot change in the state that the record is in. `details` names it.',
+  },
   duplicate_value: { status: 409, message: 'Another record already has this value in a unique field.' },
   record_archived: { status: 409, message: 'The record is archived. Restore it before changing it.' },
   email_taken: { status: 409, message: 'Somebody here already has this email address.' },

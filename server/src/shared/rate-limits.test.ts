@@ -72,7 +72,7 @@ test('no counter outlives its window', async () => {
 
 test('docs/limits.md has the budgets that the code has', async () => {
   const page = await readFile(new URL('../../../docs/limits.md', import.meta.url), 'utf8')
-  const documented = [...page.matchAll(/^\| (read|search|write|batch) \| (\d+) \|/gm)].map(([, name, budget]) => [
+  const documented = [...page.matchAll(/^\| (read|search|write|batch|visit) \| (\d+) \|/gm)].map(([, name, budget]) => [
     name,
     Number(budget),
   ])

@@ -35,6 +35,7 @@ export const meteredResources = {
     label: 'Records',
     unit: 'record',
     description: 'Records in all organizations of the application, archived ones included.',
+    // 3 million: 0.45 s, or up to 5 s just after they were written, before autovacuum has seen them.
     measure: (tx, { saasAppId }) =>
       quantityOf(tx.rows<{ quantity: number | null }>(sql`SELECT portico.count_records(${saasAppId}) AS quantity`)),
   },

@@ -65,6 +65,7 @@ const getSchema = operation({
           const objectKey = referenced(field.referenceObjectId)
           return objectKey ? [{ relationshipKey: field.fieldKey, objectKey, kind: 'reference' }] : []
         }),
+        searchState: access.object.searchState,
         sortValues: sortValues(access),
         jsonSchema: fieldsSchemas(access),
       },

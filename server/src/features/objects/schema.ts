@@ -113,6 +113,11 @@ export const ObjectSchema = Strict(
       }),
       { description: 'Where one hop leads.' },
     ),
+    searchState: Type.Enum(['building', 'ready', 'failed'], {
+      description:
+        'Does `search` know all its searchable fields? `building`: fields became searchable, or ceased to be, and records are still gone through.',
+      examples: ['ready'],
+    }),
     sortValues: Type.Array(Type.String(), {
       description: 'Every value that `sort` takes.',
       examples: [['created_asc', 'created_desc']],

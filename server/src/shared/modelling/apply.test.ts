@@ -237,7 +237,6 @@ describe('a document that cannot be applied', () => {
       })),
       { objects: [note(select({ dataType: 'money' }))] },
       { objects: [note({ ...text('x'), label: '' })] },
-      { objects: [{ ...note(), fields: [] }] },
       { objects: [], roles: { 'Bad Role': { label: 'x', objects: {} } } },
     ]) {
       await expect(app.apply(document)).rejects.toMatchObject({

@@ -4,9 +4,8 @@ import { normalised } from './normalise.ts'
 import { fieldPath } from './problems.ts'
 
 /** What leads from one model to another: the diff that people read is the plan that is carried out. */
-export const partKinds = ['object', 'field', 'relationship', 'role', 'location'] as const
-export const changeVerbs = ['added', 'changed', 'archived', 'restored', 'removed'] as const
-type Part = (typeof partKinds)[number]
+const changeVerbs = ['added', 'changed', 'archived', 'restored', 'removed'] as const
+type Part = 'object' | 'field' | 'relationship' | 'role' | 'location'
 type Verb = (typeof changeVerbs)[number]
 
 type State = Readonly<Record<string, unknown>>
@@ -163,17 +162,52 @@ function differences(before: object, after: object): { before: State; after: Sta
   return { before: of(from), after: of(to) }
 }
 
-/** The change as people read it, one line. */
-export function sentenceOf({ part, verb, path, before, after }: Change): string {
-  const name = path
+/** Every kind of change that there is. */
+export const changeKinds = [
+  ...(['object', 'field'] as const).flatMap((part) => changeVerbs.map((verb) => `${part}_${verb}` as const)),
+  ...(['relationship', 'role', 'location'] as const).flatMap((part) =>
+    (['added', 'changed', 'removed'] as const).map((verb) => `${part}_${verb}` as const),
+  ),
+]
+
+/** A change as the API shows it and as a release keeps it. */
+export interface ChangeView {
+  readonly kind: (typeof changeKinds)[number]
+  readonly path: string
+  readonly before: State | null
+  readonly after: State | null
+  readonly breaking: boolean
+  readonly rowsAtStake: number | null
+}
+
+export function changeView(change: Change & { readonly rowsAtStake: number | null }): ChangeView {
+  const { part, verb, path, before, after, breaking, rowsAtStake } = change
+  return { kind: `${part}_${verb}` as ChangeView['kind'], path, before, after, breaking, rowsAtStake }
+}
+
+/** `objects/deal/fields/amount` is `deal.amount` in sentences. */
+export function nameOf(path: string): string {
+  return path
     .split('/')
     .filter((_, index) => index % 2 === 1)
     .join('.')
-  if (verb !== 'changed') return `${part} ${name} ${verb}`
+}
+
+/** The changes as people read them, a line each. */
+export function summaryOfViews(changes: readonly ChangeView[]): string {
+  if (changes.length === 0) return 'Nothing changes.'
+  return changes
+    .map((change) => `${sentenceOf(change)}${change.rowsAtStake ? ` (${change.rowsAtStake} rows at stake)` : ''}`)
+    .join('\n')
+}
+
+function sentenceOf({ kind, path, before, after }: ChangeView): string {
+  const [part, verb] = kind.split('_')
+  if (verb !== 'changed') return `${part} ${nameOf(path)} ${verb}`
   const properties = Object.keys(after ?? {}).map((property) =>
     [before, after].some((state) => typeof state?.[property] === 'object' && state[property] !== null)
       ? property
       : `${property} ${JSON.stringify(before?.[property])} → ${JSON.stringify(after?.[property])}`,
   )
-  return `${part} ${name} changed: ${properties.join(', ')}`
+  return `${part} ${nameOf(path)} changed: ${properties.join(', ')}`
 }

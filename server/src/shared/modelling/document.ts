@@ -114,7 +114,7 @@ export const ObjectDocument = Strict(
   {
     objectKey: ObjectKey,
     ...ObjectProperties,
-    fields: Type.Array(FieldDocument, { minItems: 1, maxItems: 300, description: 'Its fields, in order.' }),
+    fields: Type.Array(FieldDocument, { maxItems: 300, description: 'Its fields, in order.' }),
   },
   { title: 'ModelObject' },
 )
@@ -216,7 +216,7 @@ export const ModelDocument = Strict(
       Keyed(roleKeyPattern, LocationDocument, 'Location templates, by key.', { north: { label: 'North' } }),
     ),
   },
-  { title: 'ModelDocument' },
+  { title: 'ModelDocument', description: 'A whole model.' },
 )
 
 export type ModelDocument = Static<typeof ModelDocument>

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import sql, { raw } from 'sql-template-tag'
 import type { Tx } from '../../kernel/transaction.ts'
 import { isContention } from '../database/failures.ts'
-import { type Change, changesBetween, sentenceOf } from './changes.ts'
+import { type Change, changesBetween, changeView, summaryOfViews } from './changes.ts'
 import type { ModelDocument } from './document.ts'
 import { normalised } from './normalise.ts'
 import { partSteps, provisionOrganizations } from './part-steps.ts'
@@ -52,13 +52,7 @@ export function isDestructive({ changes }: Pick<Assessment, 'changes'>): boolean
 }
 
 export function summaryOf({ changes }: Pick<Assessment, 'changes'>): string {
-  if (changes.length === 0) return 'Nothing changes.'
-  return changes
-    .map((change) => {
-      const rows = change.rowsAtStake ? ` (${change.rowsAtStake} rows at stake)` : ''
-      return `${sentenceOf(change)}${rows}`
-    })
-    .join('\n')
+  return summaryOfViews(changes.map(changeView))
 }
 
 export interface ReleaseNote {
@@ -143,7 +137,7 @@ async function insertRelease(
   const [row] = await tx.rows<{ number: number }>(sql`
     INSERT INTO portico.model_release (app_id, release_number, document, changes, note, rolled_back_to, published_by)
     VALUES (${published.appId}, ${published.releaseNumber + 1}, ${JSON.stringify(wanted)}::jsonb,
-      ${JSON.stringify(changes)}::jsonb, ${note}, ${rolledBackTo ?? null}, ${publishedBy})
+      ${JSON.stringify(changes.map(changeView))}::jsonb, ${note}, ${rolledBackTo ?? null}, ${publishedBy})
     RETURNING release_number AS number`)
   return row!.number
 }

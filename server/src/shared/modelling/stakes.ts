@@ -2,7 +2,7 @@ import sql from 'sql-template-tag'
 import type { Tx } from '../../kernel/transaction.ts'
 import { dataTypes, indexedTextMax } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
-import type { Change } from './changes.ts'
+import { type Change, nameOf } from './changes.ts'
 import type { FieldDocument } from './document.ts'
 import { comparedColumn } from './physical-table.ts'
 import type { Issue } from './problems.ts'
@@ -64,10 +64,7 @@ type Count = (statement: string, given?: object) => Promise<number>
 async function stakeOfField(change: Change, object: PublishedObject, field: Field, count: Count): Promise<Stake> {
   const { path } = change
   const after = (change.after ?? {}) as Partial<Record<keyof FieldDocument, unknown>>
-  const name = path
-    .split('/')
-    .filter((_, index) => index % 2 === 1)
-    .join('.')
+  const name = nameOf(path)
   if (after.dataType !== undefined) {
     const message = `${name} is of type ${field.dataType} and cannot become ${after.dataType}.`
     return { rows: await count(rowsWithValue(object, field)), refusal: { path, code: 'data_type_change', message } }

@@ -18,4 +18,5 @@ export const areaDescriptions: Readonly<Record<string, string>> = {
   Account: 'The builder account: its name, plan and billing address.',
   Team: 'The members of the account, their roles, and who was invited.',
   Applications: 'Applications of the account.',
+  Models: 'What an application consists of: the draft of its model, what publishing it would do, and its releases.',
 }

@@ -17,14 +17,14 @@ interface Occasion {
 
 type Organization = Pick<OrganizationRow, 'organizationId' | 'appId'>
 
-/** Makes a user with its membership. The organization must be locked. Throws `email_taken`. */
+/** Makes a user with its membership. The organization must be locked. Throws `email_taken` and `reference_not_found`. */
 export async function createMember(
   occasion: Occasion,
   organization: Organization,
   member: Omit<NewUser, 'organizationId'>,
 ): Promise<users.UserRow> {
   const { organizationId, appId: saasAppId } = organization
-  await orEmailTaken(() => insertUser(occasion.tx, { organizationId, ...member }))
+  await orRefused(() => insertUser(occasion.tx, { organizationId, ...member }))
   const user = (await users.findUser(occasion.tx, organizationId, member.userId))!
   await emitLifecycle(occasion, { eventKey: 'user.created', saasAppId, data: userData(user) })
   await emitLifecycle(occasion, { eventKey: 'membership.created', saasAppId, data: membershipData(user) })
@@ -32,8 +32,8 @@ export async function createMember(
 }
 
 /**
- * Makes the user what `after` says. The organization must be locked. Throws `email_taken`, and `last_owner` where nobody
- * active would own the organization any more.
+ * Makes the user what `after` says. The organization must be locked. Throws `email_taken`, `reference_not_found`,
+ * and `last_owner` where nobody active would own the organization any more.
  */
 export async function changeMember(
   occasion: Occasion,
@@ -47,7 +47,7 @@ export async function changeMember(
   if (losesOwner(before, after) && !(await users.hasOtherOwner(tx, organizationId, user.userId))) {
     throw fail('last_owner')
   }
-  await orEmailTaken(() => users.updateUser(tx, user, before, after))
+  await orRefused(() => users.updateUser(tx, user, before, after))
   if (before.status === 'inactive' && after.status === 'active') {
     await users.endSessions(tx, organizationId, user.userId, now)
   }
@@ -73,11 +73,17 @@ function membershipData({ organizationId, userId, userTypeKey, dataRoles }: user
   return { organizationId, userId, userTypeKey, dataRoles: dataRoles.map(({ dataRoleId }) => ({ dataRoleId })) }
 }
 
-async function orEmailTaken(write: () => Promise<void>): Promise<void> {
+async function orRefused(write: () => Promise<void>): Promise<void> {
   try {
     await write()
   } catch (error) {
-    if (brokenConstraint(error, 'unique') !== 'tenant_user_email') throw error
-    throw fail('email_taken', { field: 'email', cause: error })
+    if (brokenConstraint(error, 'unique') === 'tenant_user_email') {
+      throw fail('email_taken', { field: 'email', cause: error })
+    }
+    // A release has removed the role since it was looked for.
+    if (brokenConstraint(error, 'reference')?.startsWith('membership_data_role')) {
+      throw fail('reference_not_found', { field: 'dataRoleIds', cause: error })
+    }
+    throw error
   }
 }

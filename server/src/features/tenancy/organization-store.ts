@@ -7,14 +7,17 @@ import { bumpOrganization, type LocationRow } from './store.ts'
 
 /** SQL statements about organisations, their roles and locations that are there already. */
 
-/** Shared, so that no release adds templates until the organisation that is being made has committed. */
+/**
+ * Held until the organisation that is being made has committed. A release that adds a template refers to the application
+ * (its foreign key), so it waits, and then finds the organisation; or this waits, and then finds the template.
+ */
 export async function lockApplication(
   tx: Tx,
   accountId: string,
   appId: string,
 ): Promise<{ readonly archived: boolean } | undefined> {
   const [row] = await tx.rows<{ archived: boolean }>(sql`SELECT archived_at IS NOT NULL AS archived
-    FROM portico.application WHERE account_id = ${accountId} AND app_id = ${appId} FOR SHARE`)
+    FROM portico.application WHERE account_id = ${accountId} AND app_id = ${appId} FOR UPDATE`)
   return row
 }
 

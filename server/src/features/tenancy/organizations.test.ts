@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import sql from 'sql-template-tag'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newSlug, refusal, startTenancy, type Tenancy, unknownId } from './testing.ts'
 
@@ -50,6 +52,21 @@ describe('provisioning', () => {
       const { status, json } = await client.call('GET', `/v1/apps/${tenancy.appId}/auth/context`, { token })
       expect([status, json['organization']]).toEqual([200, expect.objectContaining({ organizationId })])
     }
+  })
+
+  test('one that is made while a release adds a DataRole has it too', async () => {
+    const { database } = tenancy.platform.db
+    const isSomebodyWaiting = () =>
+      database.as('portico_owner', (tx) => tx.rows(sql`SELECT FROM pg_locks WHERE NOT granted`))
+    const { made } = await database.as('portico_owner', async (tx) => {
+      await tx.rows(sql`INSERT INTO portico.data_role_template (app_id, template_key, label)
+        VALUES (${tenancy.appId}, 'latecomer', 'Latecomer')`)
+      const made = create({})
+      while ((await isSomebodyWaiting()).length === 0) await pause(5)
+      return { made }
+    })
+    const { json } = await made
+    expect(json.dataRoles.map(({ key }: { key: string }) => key)).toContain('latecomer')
   })
 
   test('the owner is invited, and nothing is sent for an organization that was refused', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { refusal, startTenancy, type Tenancy, type TestOrganization, unknownId } from './testing.ts'
+import { createMember } from './members.ts'
+import { password, refusal, startTenancy, type Tenancy, type TestOrganization, unknownId } from './testing.ts'
 
 let tenancy: Tenancy
 let organization: TestOrganization
@@ -104,6 +105,17 @@ test('lists go by name, page by page, narrowed by status and words', async () =>
   expect(counts).toEqual({ activeUsers: 3, inactiveUsers: 1, openInvitations: 0 })
 })
 
+test('a role that a release removes meanwhile is named as unknown', async () => {
+  const { organizationId } = organization
+  const member = { userId: unknownId, email: 'late@northwind.example', displayName: 'Late', userTypeKey: 'member' }
+  const late = tenancy.platform.db.database.inOrganization(organizationId, (tx) => {
+    const occasion = { tx, now: Date.now(), actor: { kind: 'system', id: 'test' } as const }
+    const scope = { organizationId, appId: tenancy.appId }
+    return createMember(occasion, scope, { ...member, passwordHash: null, dataRoleIds: [unknownId] })
+  })
+  await expect(late).rejects.toMatchObject({ code: 'reference_not_found', details: [{ field: 'dataRoleIds' }] })
+})
+
 describe('changing', () => {
   test('what is named changes, the rest stays', async () => {
     const user = await newUser({ dataRoleKeys: ['audit'], locations: 'all' })
@@ -157,6 +169,28 @@ describe('changing', () => {
     await expectEverywhere(401, 'credential_invalid')
     const actions = (await tenancy.audit(user.userId)).map(({ action }) => action)
     expect(actions).toEqual(['user.created', 'user.deactivated', 'user.reactivated'])
+  })
+
+  test('so do the sessions on the host of the organization', async () => {
+    const email = 'signed-in@northwind.example'
+    const path = `/organizations/${organization.organizationId}`
+    await tenancy.done('POST', `${path}/invitations`, { email, displayName: 'Signed in' })
+    const { json } = await tenancy.accept(organization.slug, { token: tenancy.tokenFor(email), password })
+    const host = `${organization.slug}.localhost:8080`
+    const signIn = { headers: { host }, body: { email, password } }
+    const signedIn = await tenancy.platform.call('POST', '/api/session', signIn)
+    const cookie = signedIn.headers['set-cookie']![0]!.split(';')[0]!
+    const expectEverywhere = async (status: number, code?: string) => {
+      for (const client of [tenancy.platform, tenancy.another]) {
+        const answer = await client.call('GET', '/api/session', { headers: { host, cookie } })
+        expect([answer.status, answer.json.code]).toEqual([status, code])
+      }
+    }
+    await expectEverywhere(200)
+    await tenancy.done('PATCH', `${path}/users/${json.userId}`, { status: 'inactive' })
+    await expectEverywhere(403, 'user_inactive')
+    await tenancy.done('PATCH', `${path}/users/${json.userId}`, { status: 'active' })
+    await expectEverywhere(401, 'credential_invalid')
   })
 
   test('a user of another organization of the same builder is not found here', async () => {

@@ -10,8 +10,11 @@ describe('changing a password', () => {
   const change = (session: string, currentPassword: string, next = newPassword) =>
     ask()('POST', '/api/session/password', { session, body: { currentPassword, newPassword: next } })
 
-  test('ends the other sessions and is told to the user', async () => {
+  test('ends the other sessions, the delegated tokens, and is told to the user', async () => {
     const { email, userId, session } = await sessionOf('sales')
+    const { token } = organization().users.sales
+    const asDelegate = () => service().call('GET', `/v1/apps/${service().app.appId}/auth/context`, { token })
+    expect((await asDelegate()).status).toBe(200)
     const others = [tokenOf(await signIn(email)), tokenOf(await signIn(email))]
     for (const one of others) expect(await statusOf(one, other())).toBe(200)
     const answer = await change(session, password)
@@ -20,6 +23,7 @@ describe('changing a password', () => {
     for (const client of [other(), service()]) {
       for (const one of others) expect(await statusOf(one, client)).toBe(401)
     }
+    expect((await asDelegate()).json).toMatchObject({ code: 'credential_invalid' })
     expect((await signIn(email)).status).toBe(401)
     expect((await signIn(email, newPassword)).status).toBe(201)
     expect(service().mailbox.newestTo(email)).toMatchObject({ kind: 'password_changed', to: { address: email } })

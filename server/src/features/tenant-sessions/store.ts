@@ -84,7 +84,10 @@ export async function dropOldSessions(
   if (dropped.some(({ held }) => held)) await bumpOrganization(tx, organizationId)
 }
 
-/** Ends sessions of a user at once, in every process: the one that is named, or all but one. */
+/**
+ * Ends what a user is signed in with, at once and in every process: the session that is named; or everything but one
+ * session, tokens that act for the user elsewhere included, as somebody expects who changes a password because of a theft.
+ */
 export async function revokeSessions(
   tx: Tx,
   {
@@ -96,8 +99,7 @@ export async function revokeSessions(
 ): Promise<void> {
   const chosen = 'only' in which ? sql`key_id = ${which.only}` : sql`key_id IS DISTINCT FROM ${which.except}`
   await tx.rows(sql`UPDATE portico.credential SET revoked_at = ${at}
-    WHERE organization_id = ${organizationId} AND user_id = ${userId} AND kind = 'ses' AND revoked_at IS NULL
-      AND ${chosen}`)
+    WHERE organization_id = ${organizationId} AND user_id = ${userId} AND revoked_at IS NULL AND ${chosen}`)
   await bumpOrganization(tx, organizationId)
 }
 

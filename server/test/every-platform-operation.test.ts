@@ -25,7 +25,7 @@ import {
   platformOperations,
   send,
 } from './support/platform-account.ts'
-import { platformRequests } from './support/platform-requests.ts'
+import { goodRequest, platformRequests } from './support/platform-requests.ts'
 import { expectNamed, expectRefusal } from './support/refusals.ts'
 
 /**
@@ -54,10 +54,6 @@ beforeAll(async () => {
 })
 afterAll(() => platform.stop())
 
-function goodRequest({ id }: PlatformOperation, by = account) {
-  return platformRequests[id]!(by)
-}
-
 test('every operation has a good request', () => {
   expect(Object.keys(platformRequests).sort()).toEqual(platformOperations.map(({ id }) => id).sort())
 })
@@ -66,7 +62,7 @@ const cases = platformOperations.map((operation) => [operation.id, operation] as
 
 describe.each(cases)('%s', (_, operation) => {
   test('answers a good request as it declares', async () => {
-    const good = await goodRequest(operation)
+    const good = await goodRequest(operation, account)
     expect(Object.keys(good.params ?? {}).sort()).toEqual(parametersOf(operation).sort())
     const { status: expected = 200 } = good
     const answer = await send(account, operation, good)
@@ -88,14 +84,14 @@ describe.each(cases)('%s', (_, operation) => {
 
   test.runIf(isOpen(operation))('looks at no credential', async () => {
     for (const authorization of ['Bearer', 'Bearer nonsense', `Bearer ${expired}`]) {
-      const good = await goodRequest(operation)
+      const good = await goodRequest(operation, account)
       const answer = await send(account, operation, good, { headers: { authorization } })
       expect(answer.status, answer.text).toBe(good.status ?? 200)
     }
   })
 
   test.skipIf(isOpen(operation))('asks for a session, and for one that is still good', async () => {
-    const path = pathOf(operation, (await goodRequest(operation)).params)
+    const path = pathOf(operation, (await goodRequest(operation, account)).params)
     const { token } = account
     for (const [authorization, code] of [
       [undefined, 'credential_missing'],
@@ -115,7 +111,7 @@ describe.each(cases)('%s', (_, operation) => {
   })
 
   test.skipIf(isOpen(operation))('refuses credentials of every other kind', async () => {
-    const good = await goodRequest(operation)
+    const good = await goodRequest(operation, account)
     for (const kind of credentialKinds.filter((one) => one !== 'bld')) {
       const { text: token } = makeToken(kind)
       expectRefusal(operation, await send(account, operation, good, { token }), 'credential_kind_not_allowed', kind)
@@ -142,7 +138,7 @@ describe.each(cases)('%s', (_, operation) => {
   )
 
   test('refuses what is beyond its budget, before it looks at the request', async () => {
-    const good = await goodRequest(operation)
+    const good = await goodRequest(operation, account)
     const ask = () =>
       send(account, operation, good, { query: 'surprise=1', raw: '{"broken', headers: {}, client: limited })
     await ask()
@@ -154,7 +150,7 @@ describe.each(cases)('%s', (_, operation) => {
   })
 
   test('names what is wrong with the path, the query and the headers', async () => {
-    const good = await goodRequest(operation)
+    const good = await goodRequest(operation, account)
     for (const [name, value] of Object.entries(good.params ?? {})) {
       for (const broken of brokenParameters(operation.params, name, value)) {
         expectNamed(await send(account, operation, good, { params: { [name]: broken } }), name, `${name}=${broken}`)
@@ -177,7 +173,7 @@ describe.each(cases)('%s', (_, operation) => {
 
   const { body: bodySchema } = operation
   test.runIf(bodySchema)('names what is wrong with the body', async () => {
-    const good = await goodRequest(operation)
+    const good = await goodRequest(operation, account)
     for (const { label, value, field } of brokenBodies(bodySchema!, good.body)) {
       const answer = await send(account, operation, good, { body: value })
       expectNamed(answer, field, label)
@@ -186,7 +182,7 @@ describe.each(cases)('%s', (_, operation) => {
   })
 
   test.runIf(bodySchema)('refuses bodies that are no JSON of bounded size', async () => {
-    const good = await goodRequest(operation)
+    const good = await goodRequest(operation, account)
     for (const [change, code] of brokenJson(operation)) {
       const answer = await send(account, operation, good, change)
       expectRefusal(operation, answer, code, String(change.raw).slice(0, 30))
@@ -194,7 +190,7 @@ describe.each(cases)('%s', (_, operation) => {
   })
 
   test.runIf(operation.transaction === 'write')('repeats its answer for an idempotency key', async () => {
-    const good = await goodRequest(operation)
+    const good = await goodRequest(operation, account)
     const headers = { 'idempotency-key': `repeated-${operation.id}` }
     const first = await send(account, operation, good, { headers })
     const second = await send(account, operation, good, { headers })
@@ -205,7 +201,7 @@ describe.each(cases)('%s', (_, operation) => {
     const reused = await send(
       account,
       probe,
-      { ...(await goodRequest(probe)), token: good.token ?? account.token },
+      { ...(await goodRequest(probe, account)), token: good.token ?? account.token },
       { headers },
     )
     expectRefusal(probe, reused, 'idempotency_key_reused')

@@ -108,7 +108,9 @@ export function brokenParameters(schema: TSchema, name: string, good: string): s
   if (!property) throw new Error(`The path has no parameter ${name}.`)
   const { maxLength = 0 } = property as SchemaView
   const candidates = ['not-a-uuid', '0', good.slice(0, -1), `${good}0`, `${good.slice(0, -1)}g`, '\0', '\u{1F600}\x7f']
-  return [...candidates, 'x'.repeat(maxLength + 1)].filter((value) => !validatorOf(property).Check(value))
+  const values = [...candidates, 'x'.repeat(maxLength + 1)]
+  // Without a value there is no such route.
+  return values.filter((value) => value !== '' && !validatorOf(property).Check(value))
 }
 
 /** Values of If-Match that are no revision. */

@@ -1,11 +1,13 @@
-import { type Account, type GoodRequest, password } from './platform-account.ts'
+import { type Account, type GoodRequest, type PlatformOperation, password } from './platform-account.ts'
 import * as make from './platform-things.ts'
+
+type Request = (account: Account) => GoodRequest | Promise<GoodRequest>
 
 /**
  * A request for each operation of `/v1/platform` that works. Whoever uses one up, for instance a session that is revoked,
  * makes a new one for it; what only has to be there is made once.
  */
-export const platformRequests: Readonly<Record<string, (account: Account) => GoodRequest | Promise<GoodRequest>>> = {
+export const platformRequests: Readonly<Record<string, Request>> = {
   developerPlatformSessionsCreate: ({ email, accountId, name }) => ({
     body: { email, password, accountId, label: name('session') },
     status: 201,
@@ -71,6 +73,52 @@ export const platformRequests: Readonly<Record<string, (account: Account) => Goo
   }),
   developerPlatformApplicationsArchive: async (account) => ({
     params: { saasAppId: await make.application(account, 'new') },
+  }),
+
+  developerPlatformModelDraftGet: async (account) => ({
+    params: { saasAppId: (await make.objectParams(account)).saasAppId },
+  }),
+  developerPlatformModelDraftPut: async (account) => ({
+    params: { saasAppId: await make.application(account, 'new') },
+    body: { document: make.modelDocument(account) },
+  }),
+  developerPlatformModelDraftDiscard: async (account) => ({
+    params: { saasAppId: await make.draftedApplication(account) },
+  }),
+  developerPlatformModelObjectsPut: async (account) => ({
+    params: { saasAppId: await make.application(account), objectKey: account.key('thing') },
+    body: { object: make.objectBody(account) },
+  }),
+  developerPlatformModelObjectsRemove: async (account) => ({ params: await make.objectParams(account, 'new') }),
+  developerPlatformModelFieldsPut: async (account) => ({
+    params: { ...(await make.objectParams(account)), fieldKey: make.fieldKey(account) },
+    body: { field: { label: account.name('field'), dataType: 'text' } },
+  }),
+  developerPlatformModelFieldsRemove: async (account) => ({ params: await make.fieldParams(account) }),
+  developerPlatformModelPartsPut: async (account) => ({
+    params: { saasAppId: await make.application(account), partKind: 'roles', partKey: account.key('role') },
+    body: { part: { label: account.name('role'), objects: {} } },
+  }),
+  developerPlatformModelPartsRemove: async (account) => ({ params: await make.partParams(account) }),
+  developerPlatformModelDraftValidate: async (account) => ({
+    params: { saasAppId: (await make.objectParams(account)).saasAppId },
+  }),
+  developerPlatformModelDraftDiff: async (account) => ({
+    params: { saasAppId: (await make.objectParams(account)).saasAppId },
+  }),
+  developerPlatformModelDraftPublish: async (account) => ({
+    params: { saasAppId: await make.draftedApplication(account) },
+    body: { note: account.name('release') },
+    status: 201,
+  }),
+  developerPlatformModelReleasesList: async (account) => ({ params: { saasAppId: await make.application(account) } }),
+  developerPlatformModelReleasesGet: async (account) => ({
+    params: { saasAppId: await make.application(account), releaseNumber: '1' },
+  }),
+  developerPlatformModelReleasesRollback: async (account) => ({
+    params: { saasAppId: await make.releasedApplication(account), releaseNumber: '1' },
+    body: { note: account.name('release') },
+    status: 201,
   }),
 
   developerPlatformCredentialsList: async (account) => {
@@ -142,4 +190,10 @@ export const platformRequests: Readonly<Record<string, (account: Account) => Goo
   }),
   developerPlatformInvitationsResend: async (account) => ({ params: await make.invitationParams(account, 'new') }),
   developerPlatformInvitationsRevoke: async (account) => ({ params: await make.invitationParams(account, 'new') }),
+}
+
+export async function goodRequest(operation: PlatformOperation, account: Account): Promise<GoodRequest> {
+  const request = platformRequests[operation.id]
+  if (!request) throw new Error(`There is no good request for ${operation.id}: add a line to platformRequests.`)
+  return request(account)
 }

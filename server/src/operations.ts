@@ -5,7 +5,9 @@ import { diagnosticsOperations } from './features/diagnostics/operations.ts'
 import { discoveryOperations } from './features/discovery/operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
 import { accountOperations, accountVisitorOperations } from './features/platform/account/operations.ts'
+import { applicationOperations } from './features/platform/applications/operations.ts'
 import { platformContractOperations } from './features/platform/contract/operations.ts'
+import { modellingOperations } from './features/platform/modelling/operations.ts'
 import { recordOperations } from './features/records/operations.ts'
 import { tenancyOperations, tenancyVisitorOperations } from './features/tenancy/operations.ts'
 import { tenantSessionOperations, tenantSessionVisitorOperations } from './features/tenant-sessions/operations.ts'
@@ -26,6 +28,8 @@ export const registry = createRegistry<Context>([
 export const platformRegistry = createRegistry<PlatformContext>([
   ...accountOperations,
   ...platformContractOperations,
+  ...applicationOperations,
+  ...modellingOperations,
   ...credentialOperations,
   ...billingOperations,
   ...auditOperations,

@@ -94,6 +94,7 @@ export function createService(options: ServiceOptions): Service {
   // Three quarters: one tenant alone still gets nearly all, and never all.
   const share = createFairShare(Math.max(1, Math.floor((poolSize * 3) / 4)))
   const indexBuilder = createIndexBuilder({ database, log })
+  indexBuilder.resume()
   const idempotency = createIdempotency({ clock, secrets })
   const cursors = createCursors(keys.cursors)
   const links = createLinks(baseUrl)

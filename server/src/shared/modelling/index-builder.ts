@@ -26,6 +26,7 @@ export function createIndexBuilder({
 }): IndexBuilder {
   const asked = new Set<string>()
   let working: Promise<void> | undefined
+  let resuming: Promise<void> | undefined
 
   async function work(): Promise<void> {
     for (const appId of asked) {
@@ -47,12 +48,15 @@ export function createIndexBuilder({
   return {
     build,
     resume() {
-      unfinishedApplications(database).then(
+      resuming = unfinishedApplications(database).then(
         (appIds) => appIds.forEach(build),
         (error: unknown) => log.error({ err: error }, 'What is to be built could not be read.'),
       )
     },
-    idle: async () => working,
+    async idle() {
+      await resuming
+      await working
+    },
   }
 }
 

@@ -6,7 +6,8 @@ import { expect, test } from 'vitest'
 type Sources = ReadonlyMap<string, string>
 
 /** Files that put the parts together, and may therefore import any of them; tests and what supports them also do. */
-const composition = /^(main|demo|generate|model|keys-command|entitlements-command|key-management|command-database)\.ts$/
+const composition =
+  /^(main|demo|generate|model|keys-command|entitlements-command|account-command|key-management|command-database)\.ts$/
 const tests = /(\.test|(^|\/)testing|-test-support|(^|\/)conformance)\.ts$/
 const pureModules = /^(node:(crypto|buffer|util)|typebox)(\/|$)/
 const port = /^ports\/[^/]+\/port\.ts$/

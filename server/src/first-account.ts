@@ -1,0 +1,32 @@
+import { newLinkSecret } from './features/platform/account/rules.ts'
+import { offerFirstAccount } from './features/platform/account/terminal-store.ts'
+import type { Clock } from './kernel/clock.ts'
+import type { Database } from './shared/database/database.ts'
+import { createMint } from './shared/identity/mint.ts'
+
+const goodForMs = 60 * 60_000
+
+/**
+ * What a service without any account says when it starts: how the first one is made. The token in it is good for an hour
+ * and for one account, and replaces that of an earlier start; what is kept of it is a hash. Undefined where there is an
+ * account.
+ */
+export async function inviteFirstAccount({
+  database,
+  pepper,
+  clock,
+  baseUrl,
+}: {
+  readonly database: Database
+  readonly pepper: Uint8Array
+  readonly clock: Clock
+  readonly baseUrl: string
+}): Promise<string | undefined> {
+  const token = newLinkSecret()
+  const expiresAt = new Date(clock.now() + goodForMs).toISOString()
+  const tokenHash = createMint(pepper).hashOf(token)
+  const offered = await database.as('portico_owner', (tx) => offerFirstAccount(tx, tokenHash, expiresAt))
+  if (!offered) return undefined
+  const body = `{"token":"${token}","email":"…","displayName":"…","password":"…"}`
+  return `There is no account yet. Make the first one: npm run account -- create, or within the hour POST ${baseUrl}/v1/platform/team/invitations:accept ${body}`
+}

@@ -148,6 +148,19 @@ test('a cursor belongs to its conditions', async () => {
   expect([answer.status, answer.json.code]).toEqual([400, 'cursor_mismatch'])
 })
 
+test.each([
+  ['from=2026-12-31T23:59:60Z', 'from'],
+  ['to=0000-01-01T00:00:00Z', 'to'],
+  ['to=yesterday', 'to'],
+  ['saasAppId=1', 'saasAppId'],
+  ['pageSize=0', 'pageSize'],
+  ['actorId=a%00b', 'actorId'],
+  ['action=', 'action'],
+])('%s is refused, naming %s', async (query, field) => {
+  const answer = await platform.call('GET', `/v1/platform/audit?${query}`, { token: builder.token })
+  expect([answer.status, answer.json.details?.[0]?.field]).toEqual([400, field])
+})
+
 test('an entry tells who did what to what, where, without secrets', async () => {
   const { items } = await read('?action=organization.updated')
   const { organizationId } = tenant.organizations.a

@@ -1,3 +1,4 @@
+import { momentOf } from '../../kernel/moment.ts'
 import type { Operation } from '../../kernel/operation.ts'
 import { pageSizeDefault, Strict } from '../../kernel/schemas.ts'
 import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
@@ -34,8 +35,8 @@ through the service. All conditions must hold.`,
     const [afterId] = cursor === undefined ? [] : cursors.open(identity, cursor)
     const rows = await findEntries(tx, {
       accountId: caller.accountId,
-      fromId: from === undefined ? undefined : leastIdOf(from),
-      toId: to === undefined ? undefined : leastIdOf(to),
+      fromId: from === undefined ? undefined : leastIdOf(momentOf(from, 'from')),
+      toId: to === undefined ? undefined : leastIdOf(momentOf(to, 'to')),
       actorId,
       action,
       targetType,

@@ -2,7 +2,8 @@ import Type from 'typebox'
 import { Nullable, PageSize, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 
 /** Shapes of the audit log. */
-const name = (description: string, example: string) => Type.String({ maxLength: 200, description, examples: [example] })
+const name = (description: string, example: string) =>
+  Type.String({ maxLength: 200, pattern: '^[^\\u0000]+$', description, examples: [example] })
 
 const saasAppId = Uuid('The application that it was done to.')
 const organizationId = Uuid('The organization that it was done to or in.', '0199a1b2-0000-7000-8000-0000000000b1')

@@ -193,6 +193,8 @@ describe('usage', () => {
     ['?from=2026-01-01&to=2026-04-03', 'from'],
     ['?from=2026-02-02&to=2026-02-01', 'from'],
     ['?from=2026-02-30', 'from'],
+    ['?from=0000-01-01', 'from'],
+    ['?to=0000-12-31', 'to'],
     ['?to=tomorrow', 'to'],
     ['?saasAppId=1', 'saasAppId'],
   ])('%s is refused, naming %s', async (query, field) => {

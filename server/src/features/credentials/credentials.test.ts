@@ -139,6 +139,8 @@ describe('what fits together', () => {
       'validation_failed',
     ],
     [{ expiresAt: new Date(0).toISOString() }, 'expiresAt', 'validation_failed'],
+    [{ expiresAt: '2026-12-31T23:59:60Z' }, 'expiresAt', 'validation_failed'],
+    [{ expiresAt: '9999-12-31T23:59:59-23:59' }, 'expiresAt', 'validation_failed'],
     [{ displayName: 'nul \0' }, 'displayName', 'validation_failed'],
   ])('%j is refused, naming %s', async (more, field, code) => {
     const answer = await ask('POST', base, { body: { ...order, ...more } })

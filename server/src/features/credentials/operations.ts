@@ -91,7 +91,7 @@ else: what is kept can verify it and not show it. Repeating the request with its
       scopes: body.scopes,
       createdBy: caller.builderId,
       createdAt: new Date(now).toISOString(),
-      expiresAt: body.expiresAt ?? null,
+      expiresAt: body.expiresAt === undefined ? null : new Date(body.expiresAt).toISOString(),
       ...(envelope && { envelope }),
     })
     const after = await lockedCredential(context, organizationId, keyId)

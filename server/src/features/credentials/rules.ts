@@ -1,11 +1,12 @@
 import type { Static } from 'typebox'
 import { fail } from '../../kernel/errors.ts'
+import { momentOf } from '../../kernel/moment.ts'
 import type { Credential, IssueBody } from './schema.ts'
 import type { CredentialRow } from './store.ts'
 
 /** Throws unless the parts of an order for a credential fit each other. What each part may be has been validated. */
 export function requireConsistent(body: Static<typeof IssueBody>, now: number): void {
-  if (body.expiresAt !== undefined && Date.parse(body.expiresAt) <= now) {
+  if (body.expiresAt !== undefined && momentOf(body.expiresAt, 'expiresAt') <= now) {
     throw fail('validation_failed', { field: 'expiresAt', message: 'Must be in the future.' })
   }
   if (body.kind !== 'draft') return

@@ -33,7 +33,7 @@ const locationId = Uuid('A location of the organization.', '0199a1b2-0000-7000-8
 /** Locations as a member has them. */
 export const MemberLocations = Type.Union(
   [
-    Type.Literal('all', { description: 'Every location, also those to come.', examples: ['all'] }),
+    Type.Enum(['all'], { description: 'Every location, also those to come.', examples: ['all'] }),
     Type.Array(locationId, { maxItems: 1000, description: 'These locations.' }),
   ],
   { description: 'Where the member works.', examples: ['all'] },

@@ -172,7 +172,7 @@ export function createService(options: ServiceOptions): Service {
   })
   function record(outcome: Outcome): void {
     diagnostics.record(outcome)
-    lastUse.note(outcome.caller)
+    lastUse.note(outcome)
   }
   function counted<C extends BaseContext<AnyCaller>>(pipeline: Invoke<C>): Invoke<C> {
     return async (operation, request) => {

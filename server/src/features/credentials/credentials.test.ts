@@ -273,6 +273,17 @@ test('the list goes by state and in pages, newest first', async () => {
   expect(paged).toEqual(await listed(''))
 })
 
+test('in an archived application nothing is issued, and what there is can be revoked', async () => {
+  const own = await newTenant(builder.accountId)
+  const { a } = own.organizations
+  const path = `/v1/platform/organizations/${a.organizationId}/credentials`
+  expect((await ask('DELETE', `/v1/platform/applications/${own.appId}`)).status).toBe(200)
+  const refused = await ask('POST', path, { body: order })
+  expect([refused.status, refused.json.code]).toEqual([403, 'application_archived'])
+  const revoked = await ask('POST', `${path}/${a.credentials.other.keyId}:revoke`)
+  expect([revoked.status, revoked.json.status]).toEqual([200, 'revoked'])
+})
+
 test('tokens of users are not a matter of this list', async () => {
   const { owner } = tenant.organizations.a.users
   expect((await ask('GET', `${base}?pageSize=200`)).text).not.toContain(owner.keyId)

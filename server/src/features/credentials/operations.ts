@@ -73,17 +73,19 @@ else: what is kept can verify it and not show it. Repeating the request with its
   params: schema.OrganizationParams,
   body: schema.IssueBody,
   responses: { 201: schema.IssuedCredential },
-  errors: ['organization_not_found', 'reference_not_found'],
+  errors: ['organization_not_found', 'application_archived', 'reference_not_found'],
 
   async handler(context, { params, body }) {
     const { tx, caller, mint, now } = context
     const { organizationId } = params
     requireConsistent(body, now)
     const envelope = body.envelope && (await knownEnvelope(context, organizationId, body.envelope))
+    const { appId, archived } = await store.applicationOf(tx, organizationId)
+    if (archived) throw fail('application_archived', { message: 'The application is archived.' })
     const { keyId, text, secretHash } = mint.token(body.kind)
     await store.insertCredential(tx, {
       organizationId,
-      appId: await store.applicationOf(tx, organizationId),
+      appId,
       kind: body.kind,
       keyId,
       secretHash,

@@ -127,11 +127,12 @@ export async function bumpOrganization(tx: Tx, organizationId: string): Promise<
 }
 
 /** The application that the organisation belongs to. */
-export async function applicationOf(tx: Tx, organizationId: string): Promise<string> {
-  const [row] = await tx.rows<{ appId: string }>(
-    sql`SELECT app_id AS "appId" FROM portico.organization WHERE organization_id = ${organizationId}`,
-  )
-  return row!.appId
+export async function applicationOf(tx: Tx, organizationId: string): Promise<{ appId: string; archived: boolean }> {
+  const [row] = await tx.rows<{ appId: string; archived: boolean }>(sql`
+    SELECT a.app_id AS "appId", a.archived_at IS NOT NULL AS archived
+    FROM portico.organization o JOIN portico.application a ON a.app_id = o.app_id
+    WHERE o.organization_id = ${organizationId}`)
+  return row!
 }
 
 /** Which of these the organisation has. */

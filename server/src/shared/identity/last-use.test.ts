@@ -26,7 +26,10 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-const callerOf = (keyId: string, credentialKind = 'live') => ({ keyId, credentialKind }) as AnyCaller
+const useOf = (keyId: string, credentialKind = 'live', status = 200) => ({
+  caller: { keyId, credentialKind } as AnyCaller,
+  status,
+})
 
 async function lastUseOf({ keyId }: { readonly keyId: string }): Promise<string | null> {
   const [row] = await db.database.as('portico_owner', (tx) =>
@@ -40,12 +43,13 @@ test('the last use of each credential is written, of others none', async () => {
   const lastUse = createLastUse({ database: db.database, clock: { now: () => now }, log })
   const { live, idle } = tenant.organizations.a.credentials
   const { owner } = tenant.organizations.a.users
-  lastUse.note(callerOf(live.keyId))
-  lastUse.note(callerOf(owner.keyId, 'dat'))
-  lastUse.note(callerOf('192.0.2.1', 'none'))
-  lastUse.note(undefined)
+  lastUse.note(useOf(live.keyId))
+  lastUse.note(useOf(owner.keyId, 'dat'))
+  lastUse.note(useOf('192.0.2.1', 'none'))
+  lastUse.note({ caller: undefined, status: 401 })
+  lastUse.note(useOf(idle.keyId, 'live', 401))
   now += 1500
-  lastUse.note(callerOf(live.keyId))
+  lastUse.note(useOf(live.keyId))
   await lastUse.close()
   expect(await lastUseOf(live)).toBe('2026-09-14T09:30:01.500Z')
   expect(await lastUseOf(owner)).toBe('2026-09-14T09:30:00.000Z')
@@ -56,7 +60,7 @@ test('a process whose clock is behind does not set it back', async () => {
   const { live } = tenant.organizations.a.credentials
   const before = await lastUseOf(live)
   const late = createLastUse({ database: db.database, clock: { now: () => 0 }, log })
-  late.note(callerOf(live.keyId))
+  late.note(useOf(live.keyId))
   await late.close()
   expect(await lastUseOf(live)).toBe(before)
 })
@@ -70,7 +74,7 @@ test('what the database did not take is written when it is back, and said once',
   }
   const lastUse = createLastUse({ database: flaky, clock: { now: () => now }, log })
   const { idle } = tenant.organizations.a.credentials
-  lastUse.note(callerOf(idle.keyId))
+  lastUse.note(useOf(idle.keyId))
   await lastUse.flush()
   await lastUse.flush()
   expect(warnings).toHaveLength(1)

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag'
-import type { AnyCaller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
+import type { Outcome } from '../../kernel/pipeline.ts'
 import type { Database } from '../database/database.ts'
 import type { Log } from '../log.ts'
 
@@ -9,15 +9,16 @@ import type { Log } from '../log.ts'
  * a row with each request would make every read a write.
  */
 export interface LastUse {
-  /** The credential of `caller` was shown and held. Never waits and never throws. */
-  note(caller: AnyCaller | undefined): void
+  /** Notes the credential of a request, where it held. Never waits and never throws. */
+  note(outcome: Pick<Outcome, 'caller' | 'status'>): void
   /** Writes what was collected. */
   flush(): Promise<void>
-  /** Writes what was collected, as far as the database takes it at the first attempt. */
+  /** Writes what was collected, as far as the database takes it within three seconds. */
   close(): Promise<void>
 }
 
 const flushEveryMs = 3_000
+const closeWithinMs = 3_000
 /** About 1 MB. Beyond it further credentials are not noted until what was collected is written. */
 const keysMax = 10_000
 
@@ -66,8 +67,9 @@ export function createLastUse({
   }
 
   return {
-    note(caller) {
-      if (closed || caller === undefined || caller.credentialKind === 'none') return
+    note({ caller, status }) {
+      // 401 with a caller: it was remembered, and has been revoked since.
+      if (closed || caller === undefined || caller.credentialKind === 'none' || status === 401) return
       if (uses.size >= keysMax && !uses.has(caller.keyId)) return
       uses.set(caller.keyId, clock.now())
       schedule()
@@ -75,9 +77,11 @@ export function createLastUse({
     flush,
     async close() {
       closed = true
-      clearTimeout(timer)
-      await writing
-      await flush()
+      const { promise: timeIsUp, resolve } = Promise.withResolvers<void>()
+      const deadline = setTimeout(resolve, closeWithinMs)
+      // Twice: a write that is under way leaves out what came since it began.
+      await Promise.race([flush().then(flush), timeIsUp])
+      clearTimeout(deadline)
     },
   }
 }

@@ -38,6 +38,14 @@ it('an invitation says who invites, to what, where to go and until when', () => 
   expect(html).toContain(`<a href="${link.replaceAll('&', '&amp;')}">Accept the invitation</a>`)
 })
 
+it('who works without a browser is shown the request that does the same', () => {
+  const request = ['POST https://portico.example/v1/accept', '{"token": "one", "password": "…"}']
+  const { text, html } = messages.builder_password_reset({ ...action, request })
+  expect(text).toContain(`\n\nOr send this request:\n${request.join('\n')}\n\nThe link works once`)
+  expect(html).toContain(`<p>Or send this request:<br>${request[0]}<br>{&quot;token&quot;: &quot;one&quot;`)
+  expect(messages.builder_password_reset(action).text).not.toContain('request')
+})
+
 it('what is sent after a change of password holds no link', () => {
   for (const { text, html } of writeAll('Northwind').slice(4)) expect(text + html).not.toMatch(/https?:|href/)
 })

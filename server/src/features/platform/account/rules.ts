@@ -5,6 +5,8 @@ import type { BuilderRole } from '../../../kernel/scopes.ts'
 
 /** Longest that a session lasts. */
 export const sessionMs = 12 * 60 * 60_000
+/** Sessions that one person has in one account at once. */
+export const sessionsMax = 50
 export const invitationMs = 7 * 24 * 60 * 60_000
 export const passwordResetMs = 60 * 60_000
 /** Members and pending invitations of one account. */

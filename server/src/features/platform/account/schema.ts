@@ -10,6 +10,12 @@ const invitationId = Uuid('The invitation.', '0199a1b2-0000-7000-8000-0000000000
 const email = EmailAddress('What the person signs in with.', 'ada@acme.example')
 const displayName = Name('The name of the person.', 'Ada Lovelace')
 const accountName = Name('The name of the account.', 'Acme')
+/** What is shown is what was written, perhaps before these rules held. */
+const shown = {
+  email: Type.String({ description: 'What the person signs in with.', examples: ['ada@acme.example'] }),
+  displayName: Type.String({ description: 'The name of the person.', examples: ['Ada Lovelace'] }),
+  name: Type.String({ description: 'The name of the account.', examples: ['Acme'] }),
+}
 const totpEnabled = Type.Boolean({
   description: 'Does signing in take a code of a second factor?',
   examples: [true],
@@ -55,9 +61,12 @@ export const Session = Strict(
 )
 export type Session = Static<typeof Session>
 
-const Builder = Strict({ builderId, email, displayName, totpEnabled }, { description: 'The person.' })
+const Builder = Strict(
+  { builderId, email: shown.email, displayName: shown.displayName, totpEnabled },
+  { description: 'The person.' },
+)
 
-const AccountName = Strict({ accountId, name: accountName }, { description: 'The account that the session is in.' })
+const AccountName = Strict({ accountId, name: shown.name }, { description: 'The account that the session is in.' })
 
 export const SignInBody = Strict({
   email,
@@ -84,7 +93,7 @@ export const SignedIn = Strict(
     account: AccountName,
     builder: Builder,
     role: Role,
-    accounts: Type.Array(Strict({ accountId, name: accountName, role: Role }), {
+    accounts: Type.Array(Strict({ accountId, name: shown.name, role: Role }), {
       description: 'Every account of which the person is a member, the oldest membership first.',
     }),
   },
@@ -194,8 +203,8 @@ export const RemoveTotpBody = Strict({ password: Password, code: Code })
 export const Account = Strict(
   {
     accountId,
-    name: accountName,
-    billingEmail: Nullable(EmailAddress('Where invoices go.', 'billing@acme.example')),
+    name: shown.name,
+    billingEmail: Nullable(Type.String({ description: 'Where invoices go.', examples: ['billing@acme.example'] })),
     planKey: Type.String({ description: 'The plan of the account.', examples: ['free'] }),
     revision: Revision,
     createdAt: Timestamp('When the account was made.'),
@@ -213,8 +222,8 @@ export const UpdateAccountBody = Strict({
 export const Member = Strict(
   {
     builderId,
-    email,
-    displayName,
+    email: shown.email,
+    displayName: shown.displayName,
     role: Role,
     joinedAt: Timestamp('When the person joined the account.'),
     totpEnabled,

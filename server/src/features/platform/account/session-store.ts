@@ -44,6 +44,21 @@ export async function insertBuilderSession(
   return row!
 }
 
+/** Ends those of the person's sessions in the account that would end first, so that `max` are left. */
+export async function endSurplusSessions(
+  tx: Tx,
+  { accountId, builderId }: Self,
+  max: number,
+  at: string,
+): Promise<void> {
+  await tx.rows(sql`
+    UPDATE portico.builder_session SET revoked_at = ${at}
+    WHERE account_id = ${accountId} AND key_id IN (
+      SELECT key_id FROM portico.builder_session
+      WHERE account_id = ${accountId} AND builder_id = ${builderId} AND revoked_at IS NULL AND expires_at > ${at}
+      ORDER BY expires_at DESC, key_id DESC OFFSET ${max})`)
+}
+
 /** Sessions that hold, the newest first; those of one person, or of everybody in the account. */
 export async function findSessions(
   tx: Tx,

@@ -222,6 +222,22 @@ describe('sessions', () => {
     expect((await end(own!.token, theirs!.session.sessionId)).json.code).toBe('session_not_found')
   })
 
+  test('of more than fifty those that would end first give way', async () => {
+    const person = await newPerson()
+    const lasting = await platform.newSession(person, new Date(now + 365 * 86_400_000))
+    const first = (await signIn(platform, person.email)).json.token
+    for (let count = 0; count < 48; count++) {
+      now += 1000
+      await signIn(platform, person.email)
+    }
+    expect((await list(first)).status).toBe(200)
+    now += 1000
+    const { token } = (await signIn(platform, person.email)).json
+    expect((await list(token, '?pageSize=200')).json.items).toHaveLength(50)
+    expect((await list(first)).json.code).toBe('credential_invalid')
+    expect((await list(lasting)).status).toBe(200)
+  })
+
   test('signing out ends the session in every process', async () => {
     const person = await newPerson()
     const { token } = (await signIn(platform, person.email)).json

@@ -3,9 +3,9 @@ import type { BuilderRole } from '../../../kernel/scopes.ts'
 import type { Tx } from '../../../kernel/transaction.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import type { VisitorContext } from '../../../shared/platform-context.ts'
-import { sessionMs } from './rules.ts'
+import { sessionMs, sessionsMax } from './rules.ts'
 import type { SignedIn } from './schema.ts'
-import { insertBuilderSession } from './session-store.ts'
+import { endSurplusSessions, insertBuilderSession } from './session-store.ts'
 import { findAccount } from './store.ts'
 
 /** Who begins a session, and as what. */
@@ -35,12 +35,15 @@ export async function beginSession(
   const { mint, now, address, userAgent, correlationId } = context
   const { builderId, email, displayName, totpEnabled, accountId, role } = entrant
   const { keyId, secretHash, text } = mint.token('bld')
+  const createdAt = new Date(now).toISOString()
+  // Before the new one, which must not be among those that give way.
+  await endSurplusSessions(tx, entrant, sessionsMax - 1, createdAt)
   const row = await insertBuilderSession(tx, {
     keyId,
     accountId,
     builderId,
     secretHash,
-    createdAt: new Date(now).toISOString(),
+    createdAt,
     expiresAt: new Date(now + sessionMs).toISOString(),
     label,
     userAgent: userAgent.slice(0, 500),

@@ -82,7 +82,11 @@ export const contacts = defineModule({
       }),
     }
   },
-  alsoFoundBy: (record) => [...spellingsOf(record), ...[personNameOf(record) ?? []].flat()],
+  alsoFoundBy(record) {
+    // The person behind a contact that is a company.
+    const person = personNameOf(record)
+    return person === null ? spellingsOf(record) : [person, ...spellingsOf(record)]
+  },
   relationships: [
     {
       relationshipKey: 'contacts_companies',

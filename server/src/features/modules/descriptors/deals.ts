@@ -110,7 +110,7 @@ export const deals = defineModule({
     times: { closedAt: { entering: ['won', 'lost'], clearedIn: open } },
   },
   derive(after, before, { now }) {
-    const stage = String(after['stage'] ?? 'new')
+    const stage = String(after['stage'])
     const probability = probabilityOf(stage, after, before)
     const amounts = amountsOf(after, 'amount')
     return {

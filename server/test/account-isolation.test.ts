@@ -6,6 +6,7 @@ import { type Platform, startPlatform } from './support/platform.ts'
 import {
   type Account,
   type GoodRequest,
+  isOpen,
   openAccount,
   type PlatformOperation,
   parametersOf,
@@ -104,8 +105,8 @@ function nobodys(value: string): string {
 }
 
 /** What was answered, without what the two questions do not share. */
-async function answerTo(operation: PlatformOperation, good: GoodRequest, values: readonly string[]) {
-  const { status, text, headers } = await send(a, operation, good)
+async function answerTo(asker: Account, operation: PlatformOperation, good: GoodRequest, values: readonly string[]) {
+  const { status, text, headers } = await send(asker, operation, good)
   const { date: _, 'x-correlation-id': __, 'content-length': ___, etag: ____, ...rest } = headers
   let shown = `${text} ${JSON.stringify(rest)}`
   for (const value of values) shown = shown.replaceAll(value, 'value').replaceAll(encodeURIComponent(value), 'value')
@@ -116,14 +117,15 @@ async function answerTo(operation: PlatformOperation, good: GoodRequest, values:
       .replaceAll(/\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, 'time')
       .replaceAll(/"revision":\d+/g, '"revision":"…"')
       // What a request makes is called differently each time.
-      .replaceAll(new RegExp(`${a.word}[ _-]\\w+?[ _-]\\d+`, 'g'), 'name'),
+      .replaceAll(new RegExp(`${asker.word}[ _-]\\w+?[ _-]\\d+`, 'g'), 'name'),
   }
 }
 
-/** Asks with what is `b`'s and with what never was. */
+/** Asks with what is `b`'s and with what never was; by `a` unless said otherwise. */
 async function expectSameAnswer(
   operation: PlatformOperation,
   requestWith: (choose: (theirs: string) => string) => GoodRequest | Promise<GoodRequest>,
+  asker = a,
 ) {
   const theirs: string[] = []
   const nobodysValues: string[] = []
@@ -136,19 +138,20 @@ async function expectSameAnswer(
     nobodysValues.push(other)
     return other
   })
-  const unknown = await answerTo(operation, asNobodys, nobodysValues)
-  expect(await answerTo(operation, asTheirs, theirs), theirs.join()).toEqual(unknown)
+  const unknown = await answerTo(asker, operation, asNobodys, nobodysValues)
+  expect(await answerTo(asker, operation, asTheirs, theirs), `${operation.id} ${theirs.join()}`).toEqual(unknown)
   return unknown
 }
 
-/** Strings in a body that name something of the account's, with where they stand. */
+/** Strings in a body that name something, ids unless said otherwise, with where they stand. */
 function namesIn(
   value: unknown,
+  isName: (value: string) => boolean = isUuid,
   at: readonly (string | number)[] = [],
 ): { at: readonly (string | number)[]; name: string }[] {
-  if (typeof value === 'string') return isUuid(value) ? [{ at, name: value }] : []
+  if (typeof value === 'string') return isName(value) ? [{ at, name: value }] : []
   if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, inner]) => namesIn(inner, [...at, key]))
+  return Object.entries(value).flatMap(([key, inner]) => namesIn(inner, isName, [...at, key]))
 }
 
 function withName(value: unknown, at: readonly (string | number)[], name: string): unknown {
@@ -209,27 +212,73 @@ describe.each(withParameters)('%s', (_, operation) => {
   })
 })
 
-const withMore = cases.filter(([, operation]) => operation.body || operation.query)
+const withMore = platformOperations.filter(({ body, query }) => body || query)
 
-test.each(withMore)("%s takes another account's ids in body and query for ids of nothing", async (_, operation) => {
+test("another account's ids in bodies and queries are ids of nothing, and nothing of it changes", async () => {
   const since = a.told.length
-  const { body, query = '' } = await goodRequest(operation, b)
+  const theirs = new Map<PlatformOperation, GoodRequest>()
+  for (const operation of withMore) theirs.set(operation, await goodRequest(operation, b))
   const before = await accountRows(platform.db, b.accountId)
-  for (const { at, name } of namesIn(body)) {
-    await expectSameAnswer(operation, async (choose) => {
-      const good = await goodRequest(operation, a)
-      return { ...good, body: withName(good.body, at, choose(name)) }
-    })
+  const asked = new Set<string>()
+  for (const [operation, { body, query = '' }] of theirs) {
+    for (const { at, name } of namesIn(body)) {
+      asked.add(operation.id)
+      await expectSameAnswer(operation, async (choose) => {
+        const good = await goodRequest(operation, a)
+        return { ...good, body: withName(good.body, at, choose(name)) }
+      })
+    }
+    for (const [name, value] of [...new URLSearchParams(query)].filter(([, one]) => isUuid(one))) {
+      asked.add(operation.id)
+      await expectSameAnswer(operation, async (choose) => ({
+        ...(await goodRequest(operation, a)),
+        query: `${name}=${choose(value)}`,
+      }))
+    }
   }
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (!isUuid(value)) continue
-    await expectSameAnswer(operation, async (choose) => ({
-      ...(await goodRequest(operation, a)),
-      query: `${name}=${choose(value)}`,
-    }))
-  }
+  expect([...asked]).toEqual(expect.arrayContaining(['developerPlatformUsersCreate', 'developerPlatformAuditList']))
   expect(await accountRows(platform.db, b.accountId)).toEqual(before)
-  if (a.told.length > since) expectSilence(since)
+  expectSilence(since)
+}, 60_000)
+
+test('nobody is told whether an address is known to another account', async () => {
+  const { users } = await knownTo(b)
+  const asked = new Set<string>()
+  let askers = 0
+  for (const operation of withMore.filter((one) => !isOpen(one))) {
+    const { body } = await goodRequest(operation, a)
+    for (const { at } of namesIn(body, (value) => value.includes('@'))) {
+      asked.add(operation.id)
+      // An account of its own for each: what one request made must not stand in the way of the next.
+      const asker = await openAccount(platform, `zqxasker${++askers}`)
+      for (const address of [b.email, ...users]) {
+        const requestWith = async (choose: (theirs: string) => string) => {
+          const good = await goodRequest(operation, asker)
+          return { ...good, body: withName(good.body, at, choose(address)) }
+        }
+        const unknown = await expectSameAnswer(operation, requestWith, asker)
+        expect(unknown.status, operation.id).toBeLessThan(300)
+      }
+    }
+  }
+  expect([...asked]).toEqual(expect.arrayContaining(['developerPlatformTeamInvitationsCreate']))
+}, 60_000)
+
+/** Addresses of users in the organisations of an account. */
+async function knownTo(account: Account) {
+  const list = platformOperations.find(({ id }) => id === 'developerPlatformUsersList')!
+  const { json } = await send(account, list, await goodRequest(list, account))
+  return { users: (json['items'] as { email: string }[]).map(({ email }) => email).slice(0, 1) }
+}
+
+test('a key that both accounts send with a request guards nothing of the other', async () => {
+  const headers = { 'idempotency-key': 'of-both' }
+  for (const operation of platformOperations.filter((one) => one.id.endsWith('ApplicationsCreate'))) {
+    for (const account of [a, b]) {
+      const answer = await send(account, operation, await goodRequest(operation, account), { headers })
+      expect([answer.status, answer.headers['idempotency-replayed']]).toEqual([201, undefined])
+    }
+  }
 })
 
 test("nothing of another account's is logged or mailed for what an account did", () => {

@@ -129,8 +129,6 @@ describe.each(cases)('%s', (_, operation) => {
         expectRefusal(operation, answer, 'scope_missing')
         expect(answer.json.error).toContain(scope)
         expect(answer.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${scope}"`)
-      } else if (good.roles && !good.roles.includes(role)) {
-        expectRefusal(operation, answer, 'permission_denied')
       } else {
         expect(answer.status, answer.text).toBe(good.status ?? 200)
       }
@@ -139,8 +137,7 @@ describe.each(cases)('%s', (_, operation) => {
 
   test('refuses what is beyond its budget, before it looks at the request', async () => {
     const good = await goodRequest(operation, account)
-    const ask = () =>
-      send(account, operation, good, { query: 'surprise=1', raw: '{"broken', headers: {}, client: limited })
+    const ask = () => send(account, operation, good, { query: 'surprise=1', raw: '{"broken', client: limited })
     await ask()
     const answer = await ask()
     expectRefusal(operation, answer, 'rate_limited')

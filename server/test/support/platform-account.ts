@@ -117,8 +117,6 @@ export interface GoodRequest {
   readonly status?: number
   /** Who asks, where that is not the one whose request it is. */
   readonly token?: string
-  /** The roles that it works for, where the scope lets more pass. */
-  readonly roles?: readonly BuilderRole[]
 }
 
 export type PlatformOperation = Operation<never>
@@ -146,13 +144,9 @@ export function send(account: Account, operation: PlatformOperation, good: GoodR
   const path = pathOf(operation, { ...good.params, ...params })
   const token = isOpen(operation) ? {} : { token: good.token ?? account.token }
   const body = good.body !== undefined && sent.raw === undefined && !('body' in sent) ? { body: good.body } : {}
+  const address = query === undefined ? path : `${path}?${query}`
   const headers = { ...good.headers, ...sent.headers }
-  return account.ask(
-    operation.method,
-    query === undefined ? path : `${path}?${query}`,
-    { ...token, ...body, ...sent, headers },
-    client,
-  )
+  return account.ask(operation.method, address, { ...token, ...body, ...sent, headers }, client)
 }
 
 export function pathOf({ path }: Pick<PlatformOperation, 'path'>, params: GoodRequest['params'] = {}): string {
@@ -161,4 +155,11 @@ export function pathOf({ path }: Pick<PlatformOperation, 'path'>, params: GoodRe
 
 export function parametersOf({ path }: Pick<PlatformOperation, 'path'>): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+}
+
+/** Is something made once, because it only has to be there, or anew, because it is used up? */
+export type Freshness = 'once' | 'new'
+
+export function made<T>(account: Account, name: string, freshness: Freshness, make: () => Promise<T>): Promise<T> {
+  return freshness === 'new' ? make() : account.once(name, make)
 }

@@ -1,4 +1,5 @@
 import { type Account, type GoodRequest, type PlatformOperation, password } from './platform-account.ts'
+import * as model from './platform-models.ts'
 import * as make from './platform-things.ts'
 
 type Request = (account: Account) => GoodRequest | Promise<GoodRequest>
@@ -62,61 +63,61 @@ export const platformRequests: Readonly<Record<string, Request>> = {
   }),
 
   developerPlatformApplicationsList: async (account) => {
-    await make.application(account)
+    await model.application(account)
     return {}
   },
-  developerPlatformApplicationsCreate: (account) => ({ body: make.applicationBody(account), status: 201 }),
-  developerPlatformApplicationsGet: async (account) => ({ params: { saasAppId: await make.application(account) } }),
+  developerPlatformApplicationsCreate: (account) => ({ body: model.applicationBody(account), status: 201 }),
+  developerPlatformApplicationsGet: async (account) => ({ params: { saasAppId: await model.application(account) } }),
   developerPlatformApplicationsUpdate: async (account) => ({
-    params: { saasAppId: await make.application(account) },
+    params: { saasAppId: await model.application(account) },
     body: { name: account.name('app'), description: account.name('description') },
   }),
   developerPlatformApplicationsArchive: async (account) => ({
-    params: { saasAppId: await make.application(account, 'new') },
+    params: { saasAppId: await model.application(account, 'new') },
   }),
 
   developerPlatformModelDraftGet: async (account) => ({
-    params: { saasAppId: (await make.objectParams(account)).saasAppId },
+    params: { saasAppId: (await model.objectParams(account)).saasAppId },
   }),
   developerPlatformModelDraftPut: async (account) => ({
-    params: { saasAppId: await make.application(account, 'new') },
-    body: { document: make.modelDocument(account) },
+    params: { saasAppId: await model.application(account, 'new') },
+    body: { document: model.modelDocument(account) },
   }),
   developerPlatformModelDraftDiscard: async (account) => ({
-    params: { saasAppId: await make.draftedApplication(account) },
+    params: { saasAppId: await model.draftedApplication(account) },
   }),
   developerPlatformModelObjectsPut: async (account) => ({
-    params: { saasAppId: await make.application(account), objectKey: account.key('thing') },
-    body: { object: make.objectBody(account) },
+    params: { saasAppId: await model.application(account), objectKey: account.key('thing') },
+    body: { object: model.objectBody(account) },
   }),
-  developerPlatformModelObjectsRemove: async (account) => ({ params: await make.objectParams(account, 'new') }),
+  developerPlatformModelObjectsRemove: async (account) => ({ params: await model.objectParams(account, 'new') }),
   developerPlatformModelFieldsPut: async (account) => ({
-    params: { ...(await make.objectParams(account)), fieldKey: make.fieldKey(account) },
+    params: { ...(await model.objectParams(account)), fieldKey: model.fieldKey(account) },
     body: { field: { label: account.name('field'), dataType: 'text' } },
   }),
-  developerPlatformModelFieldsRemove: async (account) => ({ params: await make.fieldParams(account) }),
+  developerPlatformModelFieldsRemove: async (account) => ({ params: await model.fieldParams(account) }),
   developerPlatformModelPartsPut: async (account) => ({
-    params: { saasAppId: await make.application(account), partKind: 'roles', partKey: account.key('role') },
+    params: { saasAppId: await model.application(account), partKind: 'roles', partKey: account.key('role') },
     body: { part: { label: account.name('role'), objects: {} } },
   }),
-  developerPlatformModelPartsRemove: async (account) => ({ params: await make.partParams(account) }),
+  developerPlatformModelPartsRemove: async (account) => ({ params: await model.partParams(account) }),
   developerPlatformModelDraftValidate: async (account) => ({
-    params: { saasAppId: (await make.objectParams(account)).saasAppId },
+    params: { saasAppId: (await model.objectParams(account)).saasAppId },
   }),
   developerPlatformModelDraftDiff: async (account) => ({
-    params: { saasAppId: (await make.objectParams(account)).saasAppId },
+    params: { saasAppId: (await model.objectParams(account)).saasAppId },
   }),
   developerPlatformModelDraftPublish: async (account) => ({
-    params: { saasAppId: await make.draftedApplication(account) },
+    params: { saasAppId: await model.draftedApplication(account) },
     body: { note: account.name('release') },
     status: 201,
   }),
-  developerPlatformModelReleasesList: async (account) => ({ params: { saasAppId: await make.application(account) } }),
+  developerPlatformModelReleasesList: async (account) => ({ params: { saasAppId: await model.application(account) } }),
   developerPlatformModelReleasesGet: async (account) => ({
-    params: { saasAppId: await make.application(account), releaseNumber: '1' },
+    params: { saasAppId: await model.application(account), releaseNumber: '1' },
   }),
   developerPlatformModelReleasesRollback: async (account) => ({
-    params: { saasAppId: await make.releasedApplication(account), releaseNumber: '1' },
+    params: { saasAppId: await model.releasedApplication(account), releaseNumber: '1' },
     body: { note: account.name('release') },
     status: 201,
   }),
@@ -137,19 +138,19 @@ export const platformRequests: Readonly<Record<string, Request>> = {
   developerPlatformCredentialsRevoke: async (account) => ({ params: await make.credentialParams(account, 'new') }),
 
   developerPlatformBillingGetCatalog: () => ({}),
-  developerPlatformBillingGetResources: async (account) => ({ query: `saasAppId=${await make.application(account)}` }),
+  developerPlatformBillingGetResources: async (account) => ({ query: `saasAppId=${await model.application(account)}` }),
   developerPlatformMarketplaceListEntitlements: async (account) => {
     await make.entitlement(account)
     return {}
   },
-  developerPlatformAuditList: async (account) => ({ query: `saasAppId=${await make.application(account)}` }),
+  developerPlatformAuditList: async (account) => ({ query: `saasAppId=${await model.application(account)}` }),
 
   developerPlatformOrganizationsList: async (account) => {
     await make.organization(account)
-    return { params: { saasAppId: await make.application(account) } }
+    return { params: { saasAppId: await model.application(account) } }
   },
   developerPlatformOrganizationsCreate: async (account) => ({
-    params: { saasAppId: await make.application(account) },
+    params: { saasAppId: await model.application(account) },
     body: make.organizationBody(account),
     status: 201,
   }),

@@ -22,12 +22,22 @@ export async function takeUsageSnapshots(parts: {
   readonly database: Database
   readonly clock: Clock
 }): Promise<number> {
-  const now = parts.clock.now()
+  const { database, clock } = parts
   let measured = 0
-  for (const application of await findDue(parts.database, now)) {
-    if (await takeSnapshot(parts.database, application, now)) measured++
+  for (;;) {
+    const now = clock.now()
+    const due = await findDue(database, now)
+    const before = measured
+    const failures: unknown[] = []
+    for (const application of due) {
+      // One that cannot be measured must not keep the others from it.
+      const done = await takeSnapshot(database, application, now).catch((error) => void failures.push(error))
+      if (done) measured++
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'Some applications could not be measured.')
+    // What is still due is being measured elsewhere, or is for the next time.
+    if (due.length < applicationsAtOnce || measured === before) return measured
   }
-  return measured
 }
 
 function findDue(database: Database, now: number): Promise<DueApplication[]> {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { uuidv7 } from '../../../../src/kernel/ids.ts'
 import { type Platform, startPlatform, type TestBuilder } from '../../../../test/support/platform.ts'
@@ -143,6 +144,29 @@ describe('a change of the team', () => {
     expect((await setRole(owner, owner, 'owner')).status).toBe(200)
   })
 
+  test('that waits for another one is held against what its caller may do by then', async () => {
+    const { owner, admin, billing } = await newTeam()
+    const { database } = platform.db
+    const waiting = { text: 'SELECT FROM pg_locks WHERE NOT granted', values: [] }
+    const { answer } = await database.as('portico_owner', async (tx) => {
+      await tx.rows({
+        text: 'SELECT FROM portico.account WHERE account_id = $1 FOR UPDATE',
+        values: [owner.accountId],
+      })
+      const promotion = setRole(admin, billing, 'admin')
+      while ((await tx.rows(waiting)).length === 0) await setTimeout(5)
+      await tx.rows({
+        text: `UPDATE portico.account_member SET role = 'developer' WHERE builder_id = $1`,
+        values: [admin.builderId],
+      })
+      await tx.rows({ text: 'SELECT portico.bump_epoch($1)', values: [owner.accountId] })
+      return { answer: promotion }
+    })
+    expect((await answer).json.code).toBe('scope_missing')
+    const { members } = await teamOf(owner)
+    expect(members.find(({ builderId }) => builderId === billing.builderId)?.role).toBe('billing')
+  })
+
   test.each(['demote', 'remove'] as const)('owners who %s each other at once leave one of them', async (what) => {
     for (let round = 0; round < 8; round++) {
       const one = await platform.newAccount()
@@ -200,6 +224,27 @@ describe('another account', () => {
     ])
     expect((await teamOf(theirs.owner)).invitations).toHaveLength(1)
   })
+})
+
+test('a name that somebody changes is what the team sees, and is in the audit log', async () => {
+  const { owner, developer } = await newTeam()
+  const { json } = await call(developer, 'PATCH', '/me', { displayName: 'Ada Lovelace' })
+  expect(json).toMatchObject({ builder: { displayName: 'Ada Lovelace', email: developer.email }, role: 'developer' })
+  const { members } = (await call(owner, 'GET', '/team')).json as unknown as { members: { displayName: string }[] }
+  expect(members.map(({ displayName }) => displayName)).toContain('Ada Lovelace')
+  const { items } = (await call(owner, 'GET', '/audit')).json as unknown as { items: unknown[] }
+  expect(items).toMatchObject([
+    {
+      action: 'builder.updated',
+      actor: { id: developer.builderId },
+      before: { displayName: 'Test builder' },
+      after: { displayName: 'Ada Lovelace' },
+    },
+  ])
+  for (const displayName of ['', ' ', 'two\nlines']) {
+    const refused = await call(developer, 'PATCH', '/me', { displayName })
+    expect(refused.json.details).toMatchObject([{ field: 'displayName' }])
+  }
 })
 
 describe('the account', () => {

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -12,10 +14,15 @@ import { inviteFirstAccount } from './first-account.ts'
 /** The command as an operator runs it: a process of its own beside a running service. */
 let platform: Platform
 let now = Date.parse('2031-05-06T07:08:09.000Z')
+let dataDir: string
 beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'portico-account-'))
   platform = await startPlatform({ clock: { now: () => now } })
 })
-afterAll(() => platform.stop())
+afterAll(async () => {
+  await platform.stop()
+  await rm(dataDir, { recursive: true })
+})
 
 async function run(args: readonly string[], input = ''): Promise<{ code: number; output: string }> {
   const env = { PATH: process.env['PATH'], DATABASE_URL: urlOf(platform.db.connection) }
@@ -25,14 +32,17 @@ async function run(args: readonly string[], input = ''): Promise<{ code: number;
   return { code: code as number, output: out + err }
 }
 
-const offer = () =>
-  inviteFirstAccount({
-    database: platform.db.database,
-    pepper,
-    clock: { now: () => now },
-    baseUrl: 'http://127.0.0.1:8080',
-  })
-const tokenIn = (line: string | undefined) => /"token":"([\w-]{43})"/.exec(line!)![1]!
+const offer = () => inviteFirstAccount({ database: platform.db.database, pepper, clock: { now: () => now }, dataDir })
+/** The token that a start leaves for the operator. */
+async function offeredToken(): Promise<string> {
+  const line = await offer()
+  const path = join(dataDir, 'setup-token')
+  const token = (await readFile(path, 'utf8')).trim()
+  expect(line).toContain(path)
+  expect(line).not.toContain(token)
+  expect((await stat(path)).mode & 0o777).toBe(0o600)
+  return token
+}
 const accept = (body: unknown) =>
   platform.call<SignedInAnswer>('POST', '/v1/platform/team/invitations:accept', { body })
 const first = { displayName: 'Ada', email: 'ada@acme.example', password: 'correct horse battery staple' }
@@ -40,15 +50,13 @@ const first = { displayName: 'Ada', email: 'ada@acme.example', password: 'correc
 describe('the first account', () => {
   test('is made with the token that a start shows, once, within the hour, by one of several', async () => {
     expect((await run(['list'])).output).toBe('There is no account yet.\n')
-    const earlier = tokenIn(await offer())
-    const late = tokenIn(await offer())
+    const earlier = await offeredToken()
+    const late = await offeredToken()
     expect((await accept({ ...first, token: earlier })).json.code).toBe('invitation_not_found')
     now += 60 * 60_000
     expect((await accept({ ...first, token: late })).json.code).toBe('invitation_not_found')
 
-    const line = await offer()
-    const token = tokenIn(line)
-    expect(line).toContain('POST http://127.0.0.1:8080/v1/platform/team/invitations:accept {"token"')
+    const token = await offeredToken()
     const { email: _, ...nobody } = first
     expect((await accept({ ...nobody, token })).json.details).toMatchObject([{ field: 'email', code: 'required' }])
     expect((await accept({ ...first, token, password: 'short' })).json.details).toMatchObject([{ field: 'password' }])
@@ -63,6 +71,7 @@ describe('the first account', () => {
     expect((await signIn(platform, made.builder.email)).json.account).toEqual(made.account)
     expect((await accept({ ...first, token })).json.code).toBe('invitation_not_found')
     expect(await offer()).toBeUndefined()
+    await expect(readFile(join(dataDir, 'setup-token'))).rejects.toThrow('ENOENT')
     const entries = await platform.call<{ items: { action: string }[] }>('GET', '/v1/platform/audit', made)
     expect(entries.json.items.map(({ action }) => action)).toContain('account.created')
   })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { readBillingCatalog } from './billing-catalog-file.ts'
 import { type Config, ConfigError, readConfig, unknownSettings } from './config.ts'
 import { createDemo } from './demo.ts'
+import { inviteFirstAccount } from './first-account.ts'
 import { systemClock } from './kernel/clock.ts'
 import { configuredKeys } from './key-management.ts'
 import { startEmbedded } from './ports/database/embedded.ts'
@@ -109,6 +110,8 @@ async function runUnlocked(
     secrets,
     baseUrl,
     trustedProxies: config.trustedProxies,
+    dnsServers: config.dnsServers,
+    acceptReservedDomains: config.mode === 'development',
     rateLimitScale: config.rateLimitScale,
     metricsToken: config.metricsToken,
     billingCatalog: await readBillingCatalog(config.billingCatalogFile),
@@ -121,12 +124,18 @@ async function runUnlocked(
       const made = await createDemo({ service, pepper: keys.pepper, dataDir, baseUrl })
       if (made) say(`Made a demo: ${made}`)
     }
+    await sayHowToBegin(config, service.database, keys)
     if (!told.aborted) await serve(config, log, service, told)
   } finally {
     await worker.close()
     await mailer.close()
     await service.close()
   }
+}
+
+async function sayHowToBegin({ dataDir }: Config, database: Database, { pepper }: Keys): Promise<void> {
+  const sentence = await inviteFirstAccount({ database, pepper, clock: systemClock, dataDir })
+  if (sentence !== undefined) say(sentence)
 }
 
 /** Without a mail server messages become files: that is how development reads them, and how nobody else gets any. */

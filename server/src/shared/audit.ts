@@ -2,7 +2,7 @@ import sql from 'sql-template-tag'
 import type { Actor, BuilderCaller } from '../kernel/caller.ts'
 import { uuidv7 } from '../kernel/ids.ts'
 import type { Tx } from '../kernel/transaction.ts'
-import { redactValue } from './redaction.ts'
+import { redactTokens, redactValue } from './redaction.ts'
 
 /** One change of the builders' side or of tenancy, told by what it did to its target. */
 export interface AuditEntry {
@@ -11,7 +11,7 @@ export interface AuditEntry {
   readonly target: { readonly type: string; readonly id: string }
   readonly saasAppId?: string | null
   readonly organizationId?: string | null
-  /** The target as the API shows it; whatever is named like a secret is blacked out. */
+  /** The target as the API shows it. What is named like a secret is blacked out, and so is a token wherever it stands. */
   readonly before?: object | null
   readonly after?: object | null
 }
@@ -54,9 +54,9 @@ export async function recordTenantAudit(
     after: after && redactValue(after),
     correlation_id: correlationId,
   }
-  await tx.rows(sql`SELECT portico.audit_in_organization(${JSON.stringify(entry)}::jsonb)`)
+  await tx.rows(sql`SELECT portico.audit_in_organization(${redactTokens(JSON.stringify(entry))}::jsonb)`)
 }
 
 function safe(state: object | null | undefined): string | null {
-  return state ? JSON.stringify(redactValue(state)) : null
+  return state ? redactTokens(JSON.stringify(redactValue(state))) : null
 }

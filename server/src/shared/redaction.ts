@@ -14,6 +14,11 @@ const secretForms: readonly (readonly [RegExp, string])[] = [
   [/(:\/\/[^\s:@/"\\]*):[^\s@/"\\]+@/g, '$1:[redacted]@'],
 ]
 
+/** The text without tokens of this service, for text in which other words that look like secrets are names. */
+export function redactTokens(text: string): string {
+  return text.replace(...secretForms[0]!)
+}
+
 /** The text without tokens and passwords. */
 export function redactText(text: string): string {
   let clean = text

@@ -49,7 +49,7 @@ beforeAll(async () => {
   await write(2, robot, 'organization.updated', 'organization', a.organizationId, {
     ...place,
     before: { name: 'Old', token: 'ptc_live_abc', passwordHash: '$argon2id$', nested: [{ clientSecret: 'x' }] },
-    after: { name: 'New' },
+    after: { name: 'New, with ptc_live_4fGh6JkLm8Np_abc in it' },
   })
   await write(3, { kind: 'builder', id: builder.builderId }, 'account.updated', 'account', builder.accountId)
   await platform.db.database.inOrganization(a.organizationId, (tx) =>
@@ -179,7 +179,7 @@ test('an entry tells who did what to what, where, without secrets', async () => 
         passwordHash: '[redacted]',
         nested: [{ clientSecret: '[redacted]' }],
       },
-      after: { name: 'New' },
+      after: { name: 'New, with ptc_[redacted] in it' },
       correlationId,
     },
   ])

@@ -126,12 +126,11 @@ export function defineModule(descriptor: ModuleDescriptor): Module {
   const derive: Derive = (after, before, moment) => {
     const { states } = descriptor
     requireTransition(states, after, before)
+    requireUnlocked(descriptor, after, before)
     // Without a state it is in the first; what a descriptor derives may rely on there being one.
     const stated = states ? { [states.field]: stateOf(states, after) } : {}
     const worked = { ...stated, ...descriptor.derive?.({ ...after, ...stated }, before, moment) }
-    const derived = { ...worked, ...timesOfStates(states, { ...after, ...worked }, before, moment.now) }
-    requireUnlocked(descriptor, { ...after, ...derived }, before)
-    return derived
+    return { ...worked, ...timesOfStates(states, { ...after, ...worked }, before, moment.now) }
   }
   return { ...descriptor, derive }
 }

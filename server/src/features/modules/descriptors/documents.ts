@@ -94,7 +94,7 @@ export const documents = defineModule({
     }),
     url('url', 'Link', 'Where it is, if it is kept elsewhere.', 'https://files.example/contract'),
     text('folderPath', 'Folder', 'Where it is filed: names between slashes.', 'Contracts/2026', {
-      pattern: '[^/\\pC]+(/[^/\\pC]+)*',
+      pattern: '[^/\\p{C}]+(/[^/\\p{C}]+)*',
       maxLength: 255,
       indexed: true,
       searchable: true,

@@ -75,7 +75,7 @@ export const leads = defineModule({
       qualified: ['converted', 'nurturing', 'unqualified'],
       unqualified: ['new', 'contacted', 'nurturing', 'qualified'],
     },
-    createdIn: ['contacted', 'nurturing', 'qualified', 'unqualified'],
+    createdIn: ['contacted', 'nurturing', 'qualified', 'converted', 'unqualified'],
     times: {
       qualifiedAt: { entering: ['qualified'], clearedIn: ['new', 'contacted', 'nurturing', 'unqualified'] },
       convertedAt: { entering: ['converted'] },

@@ -1,7 +1,7 @@
 import parsePhoneNumber from 'libphonenumber-js'
 import Type from 'typebox'
 import { fail } from '../../../kernel/errors.ts'
-import { Nullable, Strict } from '../../../kernel/schemas.ts'
+import { Strict } from '../../../kernel/schemas.ts'
 import { EmailAddress } from '../../../shared/identity/person-schemas.ts'
 import type { ModuleField, ModuleValues } from '../module.ts'
 import { email, list, phone } from './fields.ts'
@@ -38,18 +38,16 @@ const EmailEntry = Strict({
 const PhoneEntry = Strict({
   number: Type.String({
     maxLength: 40,
-    pattern: '^\\+?[0-9 ().\\-/]{3,}(\\s*([xX]|[eE][xX][tT]\\.?)\\s*[0-9]{1,8})?$',
+    pattern: '^\\+?[ ().\\-/]*([0-9][ ().\\-/]*){3,}(([xX]|[eE][xX][tT]\\.?) ?[0-9]{1,8})?$',
     description: 'The number, as it was written; with a country code it can be found in any spelling.',
     examples: ['+43 1 234 56 78'],
   }),
   e164: Type.Optional(
-    Nullable(
-      Type.String({
-        description: 'The number in the form of ITU-T E.164; null where its country cannot be told.',
-        examples: ['+4312345678'],
-        readOnly: true,
-      }),
-    ),
+    Type.Union([Type.String(), Type.Null()], {
+      description: 'The number in the form of ITU-T E.164; null where its country cannot be told.',
+      examples: ['+4312345678'],
+      readOnly: true,
+    }),
   ),
   label: label('office'),
   isPrimary,

@@ -48,6 +48,22 @@ export function headerValue(text: string): string {
   return text
 }
 
+/** Name servers, as `setServers` of node:dns takes them: an address alone, or with a port. */
+export function nameServers(text: string): string[] {
+  return text.split(',').map((part) => {
+    const server = part.trim()
+    const [, bracketed, plain, port] = /^(?:\[([^\]]+)\]|([\d.]+)):(\d{1,5})$/.exec(server) ?? []
+    const hasPort = isIP(bracketed ?? '') === 6 || isIP(plain ?? '') === 4
+    const isServer = isIP(server) !== 0 || (hasPort && Number(port) >= 1 && Number(port) <= 65_535)
+    if (!isServer || server.includes('%')) {
+      throw new Error(
+        'must be IP addresses such as 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53, with commas between them',
+      )
+    }
+    return server
+  })
+}
+
 /** Addresses and networks. One that holds every address is refused: whoever trusts everybody believes what anybody says. */
 export function networks(text: string): string[] {
   return text.split(',').map((part) => {

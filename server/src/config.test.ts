@@ -27,6 +27,7 @@ test('an empty environment is a development service on this machine', () => {
     port: 8080,
     baseUrl: 'http://127.0.0.1:8080',
     trustedProxies: [],
+    dnsServers: [],
     dataDir: resolve('data'),
     databaseUrl: null,
     databasePoolSize: 16,
@@ -52,6 +53,7 @@ test('values are read as what they are', () => {
     PORTICO_DATA_DIR: '/var/lib/portico',
     PORTICO_RATE_LIMIT_SCALE: '0',
     PORTICO_DEMO: 'off',
+    PORTICO_DNS_SERVERS: '192.0.2.53 , 192.0.2.53:5353,2001:db8::53,[2001:db8::53]:53',
     PORTICO_TRUSTED_PROXIES: ' 10.0.0.0/08 ,192.0.2.1,2001:db8::/32',
     PORTICO_MASTER_KEY: masterKey.toString('hex'),
   })
@@ -61,6 +63,7 @@ test('values are read as what they are', () => {
     dataDir: '/var/lib/portico',
     rateLimitScale: 0,
     demo: false,
+    dnsServers: ['192.0.2.53', '192.0.2.53:5353', '2001:db8::53', '[2001:db8::53]:53'],
     trustedProxies: ['10.0.0.0/8', '192.0.2.1', '2001:db8::/32'],
   })
   expect(Buffer.from(config.masterKey!)).toEqual(masterKey)
@@ -104,6 +107,12 @@ test.each([
   ['PORTICO_TRUSTED_PROXIES', '::/129'],
   ['PORTICO_TRUSTED_PROXIES', '0.0.0.0/0'],
   ['PORTICO_TRUSTED_PROXIES', '::/0'],
+  ['PORTICO_DNS_SERVERS', 'hunter2.portico.test'],
+  ['PORTICO_DNS_SERVERS', '192.0.2.53,'],
+  ['PORTICO_DNS_SERVERS', '192.0.2.53:0'],
+  ['PORTICO_DNS_SERVERS', '192.0.2.53:65536'],
+  ['PORTICO_DNS_SERVERS', '[192.0.2.53]:53'],
+  ['PORTICO_DNS_SERVERS', '[fe80::1%eth0]:53'],
   ['PORTICO_DEMO', 'yes'],
   ['PORTICO_RATE_LIMIT_SCALE', '-1'],
   ['PORTICO_LOG_LEVEL', 'loud'],

@@ -1,6 +1,17 @@
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { bearer, databaseUrl, headerValue, integer, networks, oneOf, origin, scale, vaultKey } from './config-values.ts'
+import {
+  bearer,
+  databaseUrl,
+  headerValue,
+  integer,
+  nameServers,
+  networks,
+  oneOf,
+  origin,
+  scale,
+  vaultKey,
+} from './config-values.ts'
 import { closest } from './kernel/closest.ts'
 import { parseMasterKey } from './kernel/master-key.ts'
 import { logLevels } from './shared/log.ts'
@@ -75,6 +86,14 @@ const rows = {
     fallback: 'none: who connects is the client',
     description: 'Proxies in front of the service, whose `X-Forwarded-For` says where a request comes from.',
     read: networks,
+  }),
+  dnsServers: setting({
+    name: 'PORTICO_DNS_SERVERS',
+    values: 'addresses, with commas between them, each alone or with a port: 192.0.2.53:5353, [2001:db8::53]:53',
+    fallback: 'those of the system',
+    description:
+      'The name servers that are asked whether an organization holds the domain that it wants. See platform.md.',
+    read: nameServers,
   }),
   dataDir: setting({
     name: 'PORTICO_DATA_DIR',
@@ -276,6 +295,7 @@ export function readConfig(env: Environment = process.env): Config {
     port,
     baseUrl,
     trustedProxies: get(rows.trustedProxies, []),
+    dnsServers: get(rows.dnsServers, []),
     dataDir: get(rows.dataDir, resolve('data')),
     databaseUrl: get(rows.databaseUrl, null),
     databasePoolSize: get(rows.databasePoolSize, 16),

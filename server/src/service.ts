@@ -11,6 +11,7 @@ import type { Context } from './shared/context.ts'
 import { createCursors } from './shared/cursors.ts'
 import { type Database, openDatabase } from './shared/database/database.ts'
 import { createDiagnostics } from './shared/diagnostics.ts'
+import { createDomainOwnership } from './shared/domain-ownership.ts'
 import { createFairShare } from './shared/fair-share.ts'
 import { createIdempotency } from './shared/idempotency.ts'
 import { createAuthenticator } from './shared/identity/authenticate.ts'
@@ -50,6 +51,10 @@ export interface ServiceOptions {
   readonly baseUrl: string
   /** Addresses and networks of proxies that are believed when they say where a request comes from. */
   readonly trustedProxies?: readonly string[] | undefined
+  /** Name servers that are asked about domains of organisations; the system's unless said otherwise. */
+  readonly dnsServers?: readonly string[] | undefined
+  /** Domains that nobody can hold (`.test`, `.example`, `.localhost`) count as verified at once. For development. */
+  readonly acceptReservedDomains?: boolean | undefined
   readonly rateLimitScale: number
   /** Null: `/metrics` does not exist. Undefined: it is open. */
   readonly metricsToken?: string | null | undefined
@@ -140,6 +145,11 @@ export function createService(options: ServiceOptions): Service {
       ...people,
       secrets,
       cursors,
+      domains: createDomainOwnership({
+        pepper: keys.pepper,
+        dnsServers: options.dnsServers ?? [],
+        acceptReservedDomains: options.acceptReservedDomains ?? false,
+      }),
       contract: {
         project: createPlatformContract([...visitorRegistry.operations, ...platformRegistry.operations], baseUrl),
       },

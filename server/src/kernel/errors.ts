@@ -130,12 +130,14 @@ const table = {
   application_key_taken: { status: 409, message: 'Another application of the account has this key.' },
   model_change_refused: {
     status: 409,
-    message: 'Records, users or credentials stand against the change. `details` names each path, the reason and how many.',
+    message:
+      'Records, users or credentials stand against the change. `details` names each path, the reason and how many.',
   },
   model_unchanged: { status: 409, message: 'There is nothing to publish: the model is the one that is published.' },
   draft_outdated: {
     status: 409,
-    message: 'Another release was published since the draft was begun. Compare them, then save the draft again or discard it.',
+    message:
+      'Another release was published since the draft was begun. Compare them, then save the draft again or discard it.',
   },
   model_busy: {
     status: 409,
@@ -151,6 +153,10 @@ const table = {
 
   payload_too_large: { status: 413, message: 'The body is larger than the operation accepts.' },
   unsupported_media_type: { status: 415, message: 'The media type of the body is not supported by this operation.' },
+  domain_not_verified: {
+    status: 422,
+    message: 'The domain could not be verified. `details` says what was looked for and what was found.',
+  },
   model_invalid: { status: 422, message: 'The model is not valid. `details` names what to correct.' },
   rate_limited: { status: 429, message: 'Too many requests. Retry after the time given.', retryable: true },
   sign_in_throttled: {
@@ -176,6 +182,7 @@ const table = {
     retryable: true,
   },
   database_unavailable: { status: 503, message: 'The database cannot be reached right now.', retryable: true },
+  dns_unavailable: { status: 503, message: 'The DNS gave no answer about the domain right now.', retryable: true },
   secrets_unavailable: { status: 503, message: 'A secret cannot be opened right now.', retryable: true },
   shutting_down: { status: 503, message: 'This process is shutting down. Send the request again.', retryable: true },
 } as const satisfies Record<string, ErrorEntry>

@@ -20,7 +20,8 @@ export function deriveKeys(master: Uint8Array): Keys {
   return { pepper: derive(master, 'credential pepper'), cursors: derive(master, 'cursors') }
 }
 
-function derive(master: Uint8Array, purpose: string): Uint8Array {
+/** A key of 32 bytes for one purpose, from another key. */
+export function derive(master: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', master, '', `portico ${purpose}`, 32))
 }
 

@@ -4,8 +4,11 @@ import { isIP } from 'node:net'
 export interface Links {
   /** The API host: an origin, without a slash at its end. */
   readonly baseUrl: string
-  /** Where the users of an organisation are at home: its own domain, or `<slug>.<base host>` (contract 1). */
-  tenantOrigin(organization: { readonly slug: string; readonly customDomain: string | null }): string
+  /**
+   * Where the users of an organisation are at home: its own domain, or `<slug>.<base host>` (contract 1). A domain that is
+   * not verified may be anybody's, so no link leads there.
+   */
+  tenantOrigin(organization: { readonly slug: string; readonly verifiedDomain: string | null }): string
 }
 
 export function createLinks(baseUrl: string): Links {
@@ -14,7 +17,7 @@ export function createLinks(baseUrl: string): Links {
   const suffix = port === '' ? '' : `:${port}`
   return {
     baseUrl,
-    tenantOrigin: ({ slug, customDomain }) =>
-      customDomain === null ? `${protocol}//${slug}.${base}${suffix}` : `https://${customDomain}`,
+    tenantOrigin: ({ slug, verifiedDomain }) =>
+      verifiedDomain === null ? `${protocol}//${slug}.${base}${suffix}` : `https://${verifiedDomain}`,
   }
 }

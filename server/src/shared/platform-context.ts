@@ -2,6 +2,7 @@ import type { BuilderCaller, Visitor } from '../kernel/caller.ts'
 import { type BaseContext, operationFor } from '../kernel/operation.ts'
 import type { BillingCatalog } from './billing-catalog.ts'
 import type { Cursors } from './cursors.ts'
+import type { DomainOwnership } from './domain-ownership.ts'
 import type { Mint } from './identity/mint.ts'
 import type { Passwords } from './identity/passwords.ts'
 import type { SignInThrottle } from './identity/sign-in-throttle.ts'
@@ -26,6 +27,7 @@ interface PlatformServices {
  */
 export interface PlatformContext extends BaseContext<BuilderCaller>, PlatformServices {
   readonly cursors: Cursors
+  readonly domains: DomainOwnership
   readonly contract: {
     /** The OpenAPI document of what this member of the account may do, canonical, with its fingerprint. */
     project(caller: BuilderCaller): { readonly text: string; readonly sha256: string }

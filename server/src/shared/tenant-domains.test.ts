@@ -13,10 +13,13 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-function setDomain(domain: string | null): Promise<unknown> {
-  const values = [domain, organizationId]
+function setDomain(domain: string, verifiedAt: string | null = '2026-09-14T09:30:00Z'): Promise<unknown> {
   return db.database.inOrganization(organizationId, (tx) =>
-    tx.rows({ text: 'UPDATE portico.organization SET custom_domain = $1 WHERE organization_id = $2', values }),
+    tx.rows({
+      text: `UPDATE portico.organization SET custom_domain = $1, custom_domain_verified_at = $2
+        WHERE organization_id = $3`,
+      values: [domain, verifiedAt, organizationId],
+    }),
   )
 }
 
@@ -33,6 +36,12 @@ test('what was looked up, also in vain, is known for ten seconds without asking'
   now = domainKeptMs
   expect(await isTenantDomain('portal.northwind.example')).toBe(false)
   expect(await isTenantDomain('portal.other.example')).toBe(true)
+})
+
+test('a domain that is not verified is none', async () => {
+  const { isTenantDomain } = createTenantDomains({ database: db.database, clock: { now: () => 0 } })
+  await setDomain('pending.example', null)
+  expect(await isTenantDomain('pending.example')).toBe(false)
 })
 
 test('a name is looked up once, however many ask for it', async () => {

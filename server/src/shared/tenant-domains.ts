@@ -2,7 +2,7 @@ import sql from 'sql-template-tag'
 import type { Clock } from '../kernel/clock.ts'
 import type { Database } from './database/database.ts'
 
-/** How long an answer is good: so long may it take until a domain that was given or taken away is served as what it is. */
+/** How long an answer is good: so long may it take until a domain that was verified or taken away is served as what it is. */
 export const domainKeptMs = 10_000
 /** Bounded: whoever sends invented names costs look-ups, not memory. */
 const keptMax = 10_000
@@ -13,7 +13,7 @@ interface Kept {
 }
 
 /**
- * Says which names are domains of organisations. Only where a request belongs is decided by it: who may do what there is
+ * Says which names are verified domains of organisations. Only where a request belongs is decided by it: who may do what there is
  * asked of the database each time. Rejects with `database_unavailable` where it is.
  */
 export function createTenantDomains({ database, clock }: { readonly database: Database; readonly clock: Clock }) {

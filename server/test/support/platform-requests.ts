@@ -159,6 +159,7 @@ export const platformRequests: Readonly<Record<string, Request>> = {
     params: await make.organizationParams(account),
     body: { name: account.name('organization'), billingEmail: account.mail('billing'), status: 'active' },
   }),
+  developerPlatformDomainsVerify: async (account) => ({ params: await make.verifiableParams(account) }),
   developerPlatformLocationsPut: async (account) => ({
     params: { ...(await make.organizationParams(account)), locationKey: account.key('place') },
     body: { name: account.name('location') },

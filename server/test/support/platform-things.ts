@@ -19,6 +19,7 @@ export function organizationBody(account: Account) {
 
 interface Organization {
   readonly organizationId: string
+  readonly domainVerification: { readonly recordName: string; readonly recordValue: string } | null
   readonly slug: string
   readonly dataRoles: readonly { readonly dataRoleId: string }[]
   readonly locations: readonly { readonly locationId: string }[]
@@ -30,6 +31,15 @@ export function organization(account: Account): Promise<Organization> {
     const path = `/v1/platform/applications/${saasAppId}/organizations`
     return account.call<Organization>('POST', path, organizationBody(account))
   })
+}
+
+/** An organisation whose domain can be verified: its record is in the DNS. */
+export async function verifiableParams(account: Account) {
+  const path = `/v1/platform/applications/${await application(account)}/organizations`
+  const made = await account.call<Organization>('POST', path, organizationBody(account))
+  const { recordName, recordValue } = made.domainVerification!
+  account.platform.dns.publish(recordName, recordValue)
+  return { organizationId: made.organizationId }
 }
 
 export async function organizationParams(account: Account) {

@@ -8,6 +8,7 @@ import { createMint } from '../../src/shared/identity/mint.ts'
 import { createLog } from '../../src/shared/log.ts'
 import { createAccount } from './accounts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { type NameServer, startNameServer } from './dns.ts'
 import { createHttpClient, type HttpClient } from './http-client.ts'
 import { createMailbox, type Mailbox } from './mailbox.ts'
 import { openTestSecrets } from './secrets.ts'
@@ -22,6 +23,8 @@ export interface Platform extends HttpClient {
   readonly service: Service
   readonly port: number
   readonly mailbox: Mailbox
+  /** What the service asks about domains. */
+  readonly dns: NameServer
   readonly logLines: readonly string[]
   /** A new account with one member of that role (owner unless said otherwise), signed in. */
   newAccount(role?: BuilderRole): Promise<TestBuilder>
@@ -41,9 +44,16 @@ export interface TestBuilder {
   readonly token: string
 }
 
-export async function startPlatform(options: { readonly clock?: Clock } = {}): Promise<Platform> {
+interface PlatformOptions {
+  readonly clock?: Clock
+  readonly acceptReservedDomains?: boolean
+  readonly dnsServers?: readonly string[]
+}
+
+export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
   const db = await createTestDatabase({ poolSize: 4 })
   const mailbox = createMailbox()
+  const dns = await startNameServer()
   const logLines: string[] = []
   const cursors = randomBytes(32)
   const closing: (() => Promise<void>)[] = []
@@ -57,6 +67,7 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
       mail: mailbox,
       baseUrl: 'http://127.0.0.1:8080',
       rateLimitScale,
+      dnsServers: [dns.address],
       log: createLog({ level: 'info', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
       checkResponses: true,
       ...options,
@@ -78,6 +89,7 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
     ...(await start()),
     db,
     mailbox,
+    dns,
     logLines,
     newAccount: (role = 'owner') => newAccount(db, role),
     newMember: (accountId, role) => newMember(db, accountId, role),
@@ -85,7 +97,7 @@ export async function startPlatform(options: { readonly clock?: Clock } = {}): P
     startAnother: start,
     async stop() {
       await Promise.all(closing.map((close) => close()))
-      await db.drop()
+      await Promise.all([dns.close(), db.drop()])
     },
   }
 }

@@ -62,6 +62,7 @@ test('organization.created', async () => {
         billingEmail: 'old@northwind.example',
         status: 'active',
         customDomain: null,
+        customDomainVerifiedAt: null,
       },
     }),
   ])
@@ -244,8 +245,9 @@ describe('nothing is told', () => {
       expect((await tenancy.ask('PATCH', `${path}/users/${owner.userId}`, { body: demotion })).status).toBe(409)
       const body = { email: owner.email.toUpperCase(), displayName: 'Twice' }
       expect((await tenancy.ask('POST', `${path}/users`, { body })).status).toBe(409)
-      const taken = { name: 'Renamed', customDomain: tenancy.foreign.customDomain }
-      expect((await tenancy.ask('PATCH', path, { body: taken })).status).toBe(409)
+      const late = { name: 'Renamed', expectedRevision: 99 }
+      expect((await tenancy.ask('PATCH', path, { body: late })).status).toBe(409)
+      expect((await tenancy.ask('POST', `${path}/domain:verify`)).status).toBe(422)
     })
     expect(events).toEqual([])
   })

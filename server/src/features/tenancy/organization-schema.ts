@@ -37,9 +37,27 @@ const facts = {
   status: Status,
   customDomain: Nullable(
     Type.String({
-      description: 'A host name of its own; null where it has none.',
+      description: 'A host name of its own, served once it is verified; null where it has none.',
       examples: ['crm.northwind.example'],
     }),
+  ),
+  customDomainVerifiedAt: Nullable(
+    Timestamp("When it was verified that the domain is the organization's; null before. Another domain begins anew."),
+  ),
+  domainVerification: Nullable(
+    Strict(
+      {
+        recordName: Type.String({
+          description: 'The name of a TXT record in the DNS.',
+          examples: ['_portico.crm.northwind.example'],
+        }),
+        recordValue: Type.String({
+          description: 'A value that it must have, beside any others.',
+          examples: ['portico-verification=b0zq0mZ4iUQ8nWl3mGZ3h5oE0dB8w2Zk0mVbXv7s1xY'],
+        }),
+      },
+      { description: 'What to publish before the domain can be verified; null where there is nothing to verify.' },
+    ),
   ),
   revision: Revision,
   createdAt: Timestamp('When it was provisioned.'),
@@ -65,11 +83,12 @@ export const OrganizationQuery = Strict({ status: Type.Optional(Status), search:
 
 const billingEmail = EmailAddress('Where bills go.', 'billing@northwind.example')
 const customDomain = Type.String({
-  maxLength: 253,
+  // 253 octets are a name (RFC 1035 2.3.4); that of the record which verifies the domain is 9 longer.
+  maxLength: 244,
   // RFC 1123 2.1: labels of letters, digits and hyphens, and a top level domain that is no number.
   pattern: '^([a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?\\.)+[a-zA-Z]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?$',
   description:
-    'A host name of its own, in ASCII (xn-- where it has other letters), without a port and a dot at its end. It must be one that nobody else has here, and not the host of the service or below it.',
+    'A host name of its own, in ASCII (xn-- where it has other letters), without a port and a dot at its end. Not the host of the service or below it. It is served once it is verified.',
   examples: ['crm.northwind.example'],
 })
 

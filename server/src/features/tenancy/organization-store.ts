@@ -2,7 +2,7 @@ import sql, { empty } from 'sql-template-tag'
 import { fail } from '../../kernel/errors.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { escapeLike } from '../../shared/search-text.ts'
-import type { ActiveState } from './rules.ts'
+import type { ActiveState, OrganizationFacts } from './rules.ts'
 import { bumpOrganization, type LocationRow } from './store.ts'
 
 /** SQL statements about organisations, their roles and locations that are there already. */
@@ -28,13 +28,20 @@ export interface OrganizationRow {
   readonly slug: string
   readonly billingEmail: string | null
   readonly status: ActiveState
+  /** What it asks for. */
   readonly customDomain: string | null
+  readonly customDomainVerifiedAt: string | null
+  /** What it is served under. */
+  readonly verifiedDomain: string | null
   readonly revision: number
   readonly createdAt: string
 }
 
 const organizationColumns = sql`o.organization_id AS "organizationId", o.app_id AS "appId", o.name, o.slug,
-  o.billing_email AS "billingEmail", o.status, o.custom_domain AS "customDomain", o.revision, o.created_at AS "createdAt"`
+  o.billing_email AS "billingEmail", o.status, o.custom_domain AS "customDomain",
+  o.custom_domain_verified_at AS "customDomainVerifiedAt",
+  CASE WHEN o.custom_domain_verified_at IS NOT NULL THEN o.custom_domain END AS "verifiedDomain",
+  o.revision, o.created_at AS "createdAt"`
 
 /** One page of the organisations of an application, by name. `after` is where the page before ended. */
 export async function findOrganizations(
@@ -77,13 +84,10 @@ export async function lockOrganization(tx: Tx, organizationId: string): Promise<
   return row
 }
 
-export async function updateOrganization(
-  tx: Tx,
-  organizationId: string,
-  facts: Pick<OrganizationRow, 'name' | 'billingEmail' | 'status' | 'customDomain'>,
-): Promise<void> {
+export async function updateOrganization(tx: Tx, organizationId: string, facts: OrganizationFacts): Promise<void> {
   await tx.rows(sql`UPDATE portico.organization SET name = ${facts.name}, billing_email = ${facts.billingEmail},
-      status = ${facts.status}, custom_domain = ${facts.customDomain}, revision = revision + 1
+      status = ${facts.status}, custom_domain = ${facts.customDomain},
+      custom_domain_verified_at = ${facts.customDomainVerifiedAt}, revision = revision + 1
     WHERE organization_id = ${organizationId}`)
   await bumpOrganization(tx, organizationId)
 }

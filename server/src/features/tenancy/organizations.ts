@@ -1,22 +1,21 @@
 import { fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
-import type { Operation, Reply } from '../../kernel/operation.ts'
+import type { Operation } from '../../kernel/operation.ts'
 import { recordAudit } from '../../shared/audit.ts'
-import { brokenConstraint } from '../../shared/database/failures.ts'
-import { emitLifecycle } from '../../shared/outbox/lifecycle.ts'
 import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
 import { requireRevision } from '../../shared/records/input.ts'
+import { domainOf, verifiedAtFirst } from './domains.ts'
 import { invite } from './inviting.ts'
+import { answer, changeOrganization, detailOf, etag, itemOf, orTaken, targetOf, tell } from './organization-changes.ts'
 import * as schema from './organization-schema.ts'
 import * as organizations from './organization-store.ts'
 import { pageOf } from './paging.ts'
-import { changesOrganization, isHostOfService, organizationEvents, reservedSlugs } from './rules.ts'
+import { reservedSlugs } from './rules.ts'
 import { OrganizationParams } from './schema.ts'
 import * as store from './store.ts'
 
 const base = '/v1/platform/applications/{saasAppId}/organizations'
 const one = '/v1/platform/organizations/{organizationId}'
-const etag = { ETag: { description: 'The revision, quoted. Send it as If-Match to guard a change.', example: '"1"' } }
 const common = { area: 'Organizations', credentials: ['bld'], mcp: false } as const
 const reading = { ...common, scope: 'organizations.read', rateClass: 'read', transaction: 'read' } as const
 const writing = { ...common, scope: 'organizations.manage', rateClass: 'write', transaction: 'write' } as const
@@ -33,7 +32,8 @@ const list = platformOperation({
   responses: { 200: schema.OrganizationPage },
   errors: ['cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
 
-  async handler({ tx, caller, cursors, links }, { params, query }) {
+  async handler(context, { params, query }) {
+    const { tx, caller, cursors } = context
     const { status, search } = query
     const appId = params.saasAppId.toLowerCase()
     const wanted = { accountId: caller.accountId, appId, status, search }
@@ -44,7 +44,7 @@ const list = platformOperation({
       (after, limit) => organizations.findOrganizations(tx, wanted, after, limit),
       ({ sortName, organizationId }) => [sortName, organizationId],
     )
-    const items = page.rows.map((row) => itemOf(links, row))
+    const items = page.rows.map((row) => itemOf(context, row))
     return { status: 200, body: { items, nextCursor: page.nextCursor } }
   },
 })
@@ -56,7 +56,7 @@ const create = platformOperation({
   path: base,
   summary: 'Provision a customer organization.',
   description:
-    'It gets a DataRole for each DataRole template and a location for each location template of the application. `owner` is invited by mail; until somebody has accepted, the organization has no owner.',
+    'It gets a DataRole for each DataRole template and a location for each location template of the application. `owner` is invited by mail; until somebody has accepted, the organization has no owner. `customDomain` is served once it is verified.',
   params: schema.ApplicationParams,
   body: schema.OrganizationCreateBody,
   responses: { 201: schema.Organization },
@@ -72,13 +72,15 @@ const create = platformOperation({
     if (!application) throw fail('application_not_found')
     if (application.archived) throw fail('application_archived', { message: 'The application is archived.' })
     if (reservedSlugs.has(body.slug)) throw fail('slug_reserved', { field: 'slug' })
+    const customDomain = domainOf(context, body.customDomain ?? null)
     const organization = {
       organizationId: uuidv7(now),
       appId: params.saasAppId.toLowerCase(),
       name: body.name,
       slug: body.slug,
       billingEmail: body.billingEmail ?? null,
-      customDomain: domainOf(context, body.customDomain ?? null),
+      customDomain,
+      customDomainVerifiedAt: verifiedAtFirst(context, customDomain),
     }
     await orTaken(() => store.insertBareOrganization(tx, organization))
     await store.bindOrganization(tx, caller.accountId, organization.organizationId)
@@ -143,7 +145,7 @@ const update = platformOperation({
   path: one,
   summary: 'Change name, billing email, status or domain of a customer organization.',
   description:
-    'What the body does not name stays, and a change that changes nothing keeps the revision. When the status becomes `inactive`, every credential and session of the organization is refused from the next request on; with `active` they hold again.',
+    'What the body does not name stays, and a change that changes nothing keeps the revision. Another `customDomain` is served once it is verified, and the old one no longer. When the status becomes `inactive`, every credential and session of the organization is refused from the next request on; with `active` they hold again.',
   params: OrganizationParams,
   body: schema.OrganizationUpdateBody,
   ifMatch: true,
@@ -152,85 +154,16 @@ const update = platformOperation({
   errors: ['organization_not_found', 'revision_conflict', 'domain_taken'],
 
   async handler(context, { params, body, ifMatch }) {
-    const { tx } = context
-    const before = await organizations.lockOrganization(tx, params.organizationId)
+    const before = await organizations.lockOrganization(context.tx, params.organizationId)
     requireRevision(before.revision, body.expectedRevision, ifMatch)
     const { name = before.name, billingEmail = before.billingEmail, status = before.status } = body
     const { customDomain: asked } = body
     const customDomain = asked === undefined ? before.customDomain : domainOf(context, asked)
-    const facts = { name, billingEmail, status, customDomain }
-    if (!changesOrganization(before, facts)) return answer(await detailOf(context, before))
-    await orTaken(() => organizations.updateOrganization(tx, before.organizationId, facts))
-    const after = (await organizations.findOrganization(tx, before.organizationId))!
-    for (const eventKey of organizationEvents(before, after)) await tell(context, eventKey, after)
-    const told = { ...targetOf(after), before: itemOf(context.links, before), after: itemOf(context.links, after) }
-    await recordAudit(context, { action: actionOf(before.status, after.status), ...told })
-    return answer(await detailOf(context, after))
+    const customDomainVerifiedAt =
+      customDomain === before.customDomain ? before.customDomainVerifiedAt : verifiedAtFirst(context, customDomain)
+    return changeOrganization(context, before, { name, billingEmail, status, customDomain, customDomainVerifiedAt })
   },
 })
-
-function actionOf(before: string, after: string): string {
-  if (before === after) return 'organization.updated'
-  return after === 'active' ? 'organization.reactivated' : 'organization.deactivated'
-}
-
-function domainOf({ links }: PlatformContext, asked: string | null): string | null {
-  if (asked === null) return null
-  const domain = asked.toLowerCase()
-  const ofTenants = new URL(links.tenantOrigin({ slug: 'x', customDomain: null })).hostname.replace(/^x\./, '')
-  if (isHostOfService(domain, [new URL(links.baseUrl).hostname, ofTenants])) {
-    throw fail('validation_failed', { field: 'customDomain', message: 'This is the host of the service, or below it.' })
-  }
-  return domain
-}
-
-/** Slugs and domains are unique over all accounts: they are host names. */
-async function orTaken(write: () => Promise<void>): Promise<void> {
-  try {
-    await write()
-  } catch (error) {
-    const constraint = brokenConstraint(error, 'unique')
-    if (constraint === 'organization_slug_key') throw fail('slug_taken', { field: 'slug', cause: error })
-    if (constraint === 'organization_custom_domain_key') {
-      throw fail('domain_taken', { field: 'customDomain', cause: error })
-    }
-    throw error
-  }
-}
-
-async function tell(
-  { tx, now, caller }: PlatformContext,
-  eventKey: 'organization.created' | 'organization.updated' | 'organization.deactivated',
-  row: organizations.OrganizationRow,
-): Promise<void> {
-  const { organizationId, appId, name, slug, billingEmail, status, customDomain } = row
-  const data = { organizationId, name, slug, billingEmail, status, customDomain }
-  await emitLifecycle({ tx, now, actor: caller.actor }, { eventKey, saasAppId: appId, data })
-}
-
-function targetOf({ organizationId, appId }: organizations.OrganizationRow) {
-  return { target: { type: 'organization', id: organizationId }, saasAppId: appId, organizationId }
-}
-
-function itemOf(links: PlatformContext['links'], row: organizations.OrganizationRow) {
-  const { organizationId, appId, name, slug, billingEmail, status, customDomain, revision, createdAt } = row
-  const identity = { organizationId, saasAppId: appId, name, slug, tenantOrigin: links.tenantOrigin(row) }
-  return { ...identity, billingEmail, status, customDomain, revision, createdAt }
-}
-
-async function detailOf({ tx, links, now }: PlatformContext, row: organizations.OrganizationRow) {
-  const { organizationId } = row
-  const [dataRoles, locations, counts] = await Promise.all([
-    organizations.findDataRoles(tx, organizationId),
-    organizations.findLocations(tx, organizationId),
-    organizations.countPeople(tx, organizationId, now),
-  ])
-  return { ...itemOf(links, row), dataRoles, locations, counts }
-}
-
-function answer(body: { readonly revision: number }): Reply {
-  return { status: 200, body, headers: { etag: `"${body.revision}"` } }
-}
 
 function created({ organizationId, revision }: organizations.OrganizationRow) {
   return { etag: `"${revision}"`, location: `/v1/platform/organizations/${organizationId}` }

@@ -1,4 +1,5 @@
 import type { ErrorDetail } from '../../kernel/errors.ts'
+import type { DomainRecord } from '../../shared/domain-ownership.ts'
 import type { LifecycleEventKey } from '../../shared/outbox/lifecycle-events.ts'
 
 /** Decisions about organizations, users and invitations. Nothing here asks the database. */
@@ -36,10 +37,12 @@ export interface OrganizationFacts {
   readonly billingEmail: string | null
   readonly status: ActiveState
   readonly customDomain: string | null
+  /** ISO 8601; null while it is only asked for. */
+  readonly customDomainVerifiedAt: string | null
 }
 
 export function changesOrganization(before: OrganizationFacts, after: OrganizationFacts): boolean {
-  const names = ['name', 'billingEmail', 'status', 'customDomain'] as const
+  const names = ['name', 'billingEmail', 'status', 'customDomain', 'customDomainVerifiedAt'] as const
   return names.some((name) => before[name] !== after[name])
 }
 
@@ -141,4 +144,22 @@ export function invitationStatus(
   if (invitation.acceptedAt !== null) return 'accepted'
   if (invitation.revokedAt !== null) return 'revoked'
   return Date.parse(invitation.expiresAt) > now ? 'pending' : 'expired'
+}
+
+/** Of what stands in the DNS, which is anybody's text, so much is shown: a few values, each one line. */
+const foundMax = 5
+const foundTextMax = 100
+
+/** Says what was looked for and what was found instead. */
+export function domainProblems({ recordName, recordValue }: DomainRecord, found: readonly string[]): ErrorDetail[] {
+  const detail = (message: string) => ({ field: 'customDomain', code: 'domain_not_verified', message })
+  const shown = found.slice(0, foundMax).map((value) => {
+    const text = value.replace(/[^\x20-\x7e]/g, '?')
+    return detail(`Found: ${text.length > foundTextMax ? `${text.slice(0, foundTextMax)}…` : text}`)
+  })
+  return [
+    detail(`Looked for a TXT record ${recordName} with the value ${recordValue}.`),
+    ...(found.length === 0 ? [detail('Found no TXT record of this name.')] : shown),
+    ...(found.length > foundMax ? [detail(`Found ${found.length - foundMax} more.`)] : []),
+  ]
 }

@@ -12,6 +12,7 @@ export interface NewOrganization {
   readonly status?: ActiveState
   readonly billingEmail?: string | null
   readonly customDomain?: string | null
+  readonly customDomainVerifiedAt?: string | null
 }
 
 /** The organisation, with a DataRole for each template of its application. Returns role ids by template key. */
@@ -30,9 +31,12 @@ export async function insertBareOrganization(tx: Tx, organization: NewOrganizati
     status = 'active',
     billingEmail = null,
     customDomain = null,
+    customDomainVerifiedAt = null,
   } = organization
-  await tx.rows(sql`INSERT INTO portico.organization (organization_id, app_id, name, slug, status, billing_email, custom_domain)
-    VALUES (${organizationId}, ${appId}, ${name}, ${slug}, ${status}, ${billingEmail}, ${customDomain})`)
+  await tx.rows(sql`INSERT INTO portico.organization (organization_id, app_id, name, slug, status, billing_email, custom_domain,
+      custom_domain_verified_at)
+    VALUES (${organizationId}, ${appId}, ${name}, ${slug}, ${status}, ${billingEmail}, ${customDomain},
+      ${customDomainVerifiedAt})`)
 }
 
 /** A DataRole for each template of the application. Returns role ids by template key. */

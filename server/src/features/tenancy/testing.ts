@@ -96,7 +96,7 @@ export async function startTenancy(clock?: { now(): number }): Promise<Tenancy> 
     customDomain: 'theirs.example',
   }
   await database.inOrganization(organizationId, (tx) =>
-    tx.rows(sql`UPDATE portico.organization SET custom_domain = ${foreign.customDomain}
+    tx.rows(sql`UPDATE portico.organization SET custom_domain = ${foreign.customDomain}, custom_domain_verified_at = now()
       WHERE organization_id = ${organizationId}`),
   )
 
@@ -142,7 +142,7 @@ export async function startTenancy(clock?: { now(): number }): Promise<Tenancy> 
         tx.rows<Any>(sql`SELECT action, actor_kind AS "actorKind", actor_id AS "actorId", app_id AS "saasAppId",
             target_organization_id AS "organizationId", before, after
           FROM portico.audit_entry WHERE account_id = ${builder.accountId} AND target_id = ${targetId}
-          ORDER BY ctid`),
+          ORDER BY xmin::text::bigint, ctid`),
       ),
     accept: (slug, body, client = platform) =>
       client.call('POST', '/api/invitations:accept', { headers: { host: `${slug}.localhost:8080` }, body }),

@@ -93,9 +93,9 @@ async function sendReset(context: TenantVisitorContext, email: string): Promise<
   const { organizationId } = caller
   const token = randomBytes(32).toString('base64url')
   await context.inTransaction('write', async (tx) => {
-    const [user, customDomain] = await Promise.all([
+    const [user, verifiedDomain] = await Promise.all([
       store.findByEmail(tx, organizationId, email),
-      store.findCustomDomain(tx, organizationId),
+      store.findVerifiedDomain(tx, organizationId),
     ])
     if (!user?.active) return
     const { userId, displayName } = user
@@ -103,7 +103,7 @@ async function sendReset(context: TenantVisitorContext, email: string): Promise<
     const isMade = await store.insertReset(tx, { organizationId, userId, tokenHash: mint.hashOf(token), ...times })
     if (!isMade) return
     // To where the organisation is at home, not to the host that was asked: anybody can write anything there.
-    const origin = links.tenantOrigin({ slug: caller.organizationSlug, customDomain })
+    const origin = links.tenantOrigin({ slug: caller.organizationSlug, verifiedDomain })
     const { expiresAt } = times
     await mail.enqueue(
       { ...context, tx },

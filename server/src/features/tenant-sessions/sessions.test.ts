@@ -208,11 +208,12 @@ describe('a session', () => {
 })
 
 describe('a domain of an organisation', () => {
-  const setDomain = (domain: string | null) =>
-    rows('UPDATE portico.organization SET custom_domain = $1 WHERE organization_id = $2', [
-      domain,
-      organization().organizationId,
-    ])
+  const setDomain = (domain: string | null, verifiedAt = domain && new Date().toISOString()) =>
+    rows(
+      `UPDATE portico.organization SET custom_domain = $1, custom_domain_verified_at = $2
+        WHERE organization_id = $3`,
+      [domain, verifiedAt, organization().organizationId],
+    )
   const apiPath = () => `/v1/apps/${service().app.appId}/auth/context`
   const live = () => ({ token: organization().credentials.live.token })
 
@@ -222,6 +223,14 @@ describe('a domain of an organisation', () => {
     const { email, session } = await sessionOf('clerk')
     expect((await onDomain('GET', apiPath(), live())).status).toBe(200)
     expect((await onDomain('GET', '/api/session', { session })).json.code).toBe('route_not_found')
+
+    await setDomain(domain, null)
+    clock.ms += domainKeptMs
+    expect((await onDomain('GET', apiPath(), live())).status).toBe(200)
+    clock.ms += 60_000
+    await onHost(service(), hostOf(organization()))('POST', '/api/password-resets', { body: { email } })
+    const { link: linkBefore } = service().mailbox.newestTo(email).variables as { link: string }
+    expect(linkBefore).toContain(`http://${hostOf(organization())}/reset-password#token=`)
 
     await setDomain(domain)
     clock.ms += domainKeptMs

@@ -141,9 +141,10 @@ export async function readSession(tx: Tx, organizationId: string, keyId: string)
   }
 }
 
-export async function findCustomDomain(tx: Tx, organizationId: string): Promise<string | null> {
+/** The domain that links to the organisation may name. */
+export async function findVerifiedDomain(tx: Tx, organizationId: string): Promise<string | null> {
   const [organization] = await tx.rows<{ domain: string | null }>(sql`SELECT custom_domain AS domain
-    FROM portico.organization WHERE organization_id = ${organizationId}`)
+    FROM portico.organization WHERE organization_id = ${organizationId} AND custom_domain_verified_at IS NOT NULL`)
   return organization?.domain ?? null
 }
 

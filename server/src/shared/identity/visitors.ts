@@ -43,7 +43,7 @@ export function createTenantDoor(parts: {
   readonly links: Links
 }) {
   const { database, authenticator, links } = parts
-  const suffix = links.tenantOrigin({ slug: 'x', customDomain: null }).replace(/^\w+:\/\/x|:\d+$/g, '')
+  const suffix = links.tenantOrigin({ slug: 'x', verifiedDomain: null }).replace(/^\w+:\/\/x|:\d+$/g, '')
 
   async function organizationOf(host: string): Promise<HostRow> {
     const slug = host.endsWith(suffix) ? host.slice(0, -suffix.length) : null

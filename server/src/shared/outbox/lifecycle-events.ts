@@ -1,5 +1,5 @@
 import Type, { type Static, type TObject } from 'typebox'
-import { Nullable, Strict, Uuid } from '../../kernel/schemas.ts'
+import { Nullable, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 
 /**
  * The nine lifecycle events of specification 6.2: what they mean, whom they are about, and the shape of their data. The
@@ -44,10 +44,11 @@ const organization = Strict({
   status: status('organization'),
   customDomain: Nullable(
     Type.String({
-      description: 'A host name of its own; null where it has none.',
+      description: 'A host name of its own, served once it is verified; null where it has none.',
       examples: ['crm.northwind.example'],
     }),
   ),
+  customDomainVerifiedAt: Nullable(Timestamp('When the domain was verified; null before.')),
 })
 const organizationExample = {
   organizationId: example.organizationId,
@@ -55,7 +56,8 @@ const organizationExample = {
   slug: 'northwind',
   billingEmail: 'billing@northwind.example',
   status: 'active',
-  customDomain: null,
+  customDomain: 'crm.northwind.example',
+  customDomainVerifiedAt: '2026-09-14T09:30:00.000Z',
 }
 
 const user = Strict({
@@ -104,7 +106,8 @@ export const lifecycleEvents = {
     example: organizationExample,
   },
   'organization.updated': {
-    description: 'The name, billing email, status or domain of an organization changed; also when it was reactivated.',
+    description:
+      'The name, billing email, status or domain of an organization changed; also when it was reactivated or its domain verified.',
     subject: aboutOrganization,
     data: organization,
     example: organizationExample,

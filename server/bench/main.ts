@@ -3,14 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfig } from '../src/config.ts'
-import { systemClock } from '../src/kernel/clock.ts'
-import { configuredKeys } from '../src/key-management.ts'
 import { startEmbedded } from '../src/ports/database/embedded.ts'
 import type { ConnectionSettings } from '../src/ports/database/port.ts'
-import { openDatabase } from '../src/shared/database/database.ts'
 import { migrate } from '../src/shared/database/migrate.ts'
-import { type Keys, openKeys } from '../src/shared/keys.ts'
 import { depthTable, measureDepth } from './depth.ts'
+import { makeKeys } from './keys.ts'
 import type { LoadResult } from './load.ts'
 import { type Measure, planOf, recordMeasures } from './measures.ts'
 import { type Contestant, type LoadClient, startBaseline, startLoadClient, startService } from './processes.ts'
@@ -59,17 +56,6 @@ async function main(): Promise<void> {
   } finally {
     await server.stop()
     await rm(dataDir, { recursive: true, force: true })
-  }
-}
-
-/** Those that the service will find. */
-async function makeKeys(connection: ConnectionSettings, dataDir: string): Promise<Keys> {
-  const database = openDatabase({ connection, poolSize: 1 })
-  try {
-    const configured = await configuredKeys({ ...readConfig({}), dataDir })
-    return (await openKeys({ ...configured, database, clock: systemClock, log: console })).keys
-  } finally {
-    await database.close()
   }
 }
 

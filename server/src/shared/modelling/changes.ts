@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { FieldDocument, ModelDocument, ObjectDocument } from './document.ts'
+import type { FieldDocument, ModelDocument, ObjectDocument, RoleDocument } from './document.ts'
 import { normalised } from './normalise.ts'
 import { fieldPath } from './problems.ts'
 
@@ -141,8 +141,22 @@ function changesOfParts(
     if (!before) return [whole(part, 'added', path, key, after!)]
     if (!after) return [whole(part, 'removed', path, key, before)]
     const told = differences(before, after)
-    return told ? [{ part, verb: 'changed', path, key, ...told, breaking: false }] : []
+    const breaking = part === 'role' && losesRights(before as unknown as RoleDocument, after as unknown as RoleDocument)
+    return told ? [{ part, verb: 'changed', path, key, ...told, breaking }] : []
   })
+}
+
+function losesRights(before: RoleDocument, after: RoleDocument): boolean {
+  const actions = new Set(after.actions)
+  const lost = Object.entries(before.objects).some(([objectKey, had]) => {
+    const has = after.objects[objectKey]
+    const narrowed = Object.entries(has?.fields ?? {}).some(([fieldKey, now]) => {
+      const was = had.fields?.[fieldKey] ?? { read: true, write: true }
+      return (was.read && !now.read) || (was.write && !now.write)
+    })
+    return narrowed || (['read', 'create', 'update', 'archive'] as const).some((right) => had[right] && !has?.[right])
+  })
+  return lost || (before.actions ?? []).some((action) => !actions.has(action))
 }
 
 function whole(part: Part, verb: 'added' | 'removed', path: string, key: string, state: object): Change {

@@ -144,15 +144,15 @@ async function insertRelease(
 
 /**
  * Waiting for the lock of a table stops everybody who comes later, so the wait is short; and it is repeated, because a
- * long reader must not stop a release for ever. Between two attempts nothing is locked.
+ * long reader must not stop a release for ever. Between two attempts nothing is locked. The wait grows, because it has to
+ * outlast what is running when it begins: where every second request takes 700 ms, attempts of 200 ms never succeeded.
  */
-const lockWaitMs = 200
-const lockAttempts = 15
+const lockWaitMs = { first: 100, growth: 20, most: 400 }
+const lockAttempts = 25
 
 async function changeTables({ tx, published, tables, targets, ddl }: Publishing): Promise<void> {
   if (ddl.length === 0) return
   const { schemaName } = published
-  await tx.rows(sql`SELECT set_config('lock_timeout', ${`${lockWaitMs}ms`}, true)`)
   await tx.rows(sql`${raw(`CREATE SCHEMA IF NOT EXISTS "${schemaName}"`)}`)
   await tx.rows(sql`${raw(`GRANT USAGE ON SCHEMA "${schemaName}" TO portico_app`)}`)
   await lockTables(tx, [...tables].sort(), [...targets].filter((target) => !tables.has(target)).sort())
@@ -166,6 +166,8 @@ async function lockTables(tx: Tx, changed: readonly string[], referred: readonly
   const lock = (names: readonly string[], mode: string) =>
     names.length === 0 ? Promise.resolve() : tx.rows(sql`${raw(`LOCK TABLE ${names.join(', ')} IN ${mode} MODE`)}`)
   for (let attempt = 1; ; attempt++) {
+    const wait = Math.min(lockWaitMs.most, lockWaitMs.first + lockWaitMs.growth * (attempt - 1))
+    await tx.rows(sql`SELECT set_config('lock_timeout', ${`${wait}ms`}, true)`)
     try {
       await tx.savepoint(async () => {
         await lock(changed, 'ACCESS EXCLUSIVE')

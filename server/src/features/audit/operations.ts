@@ -1,6 +1,7 @@
 import { momentOf } from '../../kernel/moment.ts'
 import type { Operation } from '../../kernel/operation.ts'
-import { pageSizeDefault, Strict } from '../../kernel/schemas.ts'
+import { Strict } from '../../kernel/schemas.ts'
+import { pageOf } from '../../shared/cursors.ts'
 import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
 import { leastIdOf } from './rules.ts'
 import { AuditLog, AuditQuery } from './schema.ts'
@@ -26,14 +27,13 @@ through the service. All conditions must hold.`,
   errors: ['cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
 
   async handler({ tx, caller, cursors }, { query }) {
-    const { cursor, pageSize = pageSizeDefault, from, to, ...conditions } = query
+    const { from, to, ...conditions } = query
     const { actorId, action, targetType, targetId, saasAppId, organizationId } = conditions
     const identity = ['audit', caller.accountId, from, to, actorId, action, targetType, targetId].concat([
       saasAppId?.toLowerCase(),
       organizationId?.toLowerCase(),
     ])
-    const [afterId] = cursor === undefined ? [] : cursors.open(identity, cursor)
-    const rows = await findEntries(tx, {
+    const wanted = {
       accountId: caller.accountId,
       fromId: from === undefined ? undefined : leastIdOf(momentOf(from, 'from')),
       toId: to === undefined ? undefined : leastIdOf(momentOf(to, 'to')),
@@ -43,12 +43,15 @@ through the service. All conditions must hold.`,
       targetId,
       saasAppId,
       organizationId,
-      afterId: afterId ?? undefined,
-      limit: pageSize + 1,
-    })
-    const items = rows.slice(0, pageSize)
-    const last = rows.length > pageSize ? items.at(-1) : undefined
-    return { status: 200, body: { items, nextCursor: last ? cursors.seal(identity, [last.entryId]) : null } }
+    }
+    const { rows, nextCursor } = await pageOf(
+      cursors,
+      identity,
+      query,
+      (after, limit) => findEntries(tx, { ...wanted, afterId: after?.[0], limit }),
+      ({ entryId }) => [entryId],
+    )
+    return { status: 200, body: { items: rows, nextCursor } }
   },
 })
 

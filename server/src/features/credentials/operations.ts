@@ -1,7 +1,7 @@
 import { fail } from '../../kernel/errors.ts'
 import type { Operation } from '../../kernel/operation.ts'
-import { pageSizeDefault } from '../../kernel/schemas.ts'
 import { recordAudit } from '../../shared/audit.ts'
+import { pageOf } from '../../shared/cursors.ts'
 import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
 import { credentialOf, requireConsistent, requireKnown } from './rules.ts'
 import * as schema from './schema.ts'
@@ -40,24 +40,15 @@ users are not among them. Revoked and expired credentials stay in the list.`,
   async handler({ tx, cursors, now }, { params, query }) {
     const organizationId = params.organizationId.toLowerCase()
     const identity = ['credentials', organizationId, query.status ?? null]
-    const [createdAt, keyId] = query.cursor === undefined ? [] : cursors.open(identity, query.cursor)
-    const pageSize = query.pageSize ?? pageSizeDefault
-    const rows = await store.findCredentials(tx, {
-      organizationId,
-      status: query.status,
-      now: new Date(now).toISOString(),
-      after: createdAt && keyId ? { createdAt, keyId } : undefined,
-      limit: pageSize + 1,
-    })
-    const shown = rows.slice(0, pageSize)
-    const last = rows.length > pageSize ? shown.at(-1) : undefined
-    return {
-      status: 200,
-      body: {
-        items: shown.map((row) => credentialOf(row, now)),
-        nextCursor: last ? cursors.seal(identity, [last.createdAt, last.keyId]) : null,
-      },
-    }
+    const wanted = { organizationId, status: query.status, now: new Date(now).toISOString() }
+    const { rows, nextCursor } = await pageOf(
+      cursors,
+      identity,
+      query,
+      (after, limit) => store.findCredentials(tx, { ...wanted, after, limit }),
+      ({ createdAt, keyId }) => [createdAt, keyId],
+    )
+    return { status: 200, body: { items: rows.map((row) => credentialOf(row, now)), nextCursor } }
   },
 })
 

@@ -70,7 +70,8 @@ export interface CredentialSelection {
   /** What `status` is told at, ISO 8601. */
   readonly now: string
   /** `createdAt` and `keyId` of the last one of the page before. */
-  readonly after: { readonly createdAt: string; readonly keyId: string } | undefined
+  /** `createdAt` and `keyId` of the last one before. */
+  readonly after: readonly string[] | null
   readonly limit: number
 }
 
@@ -84,7 +85,7 @@ export async function findCredentials(tx: Tx, selection: CredentialSelection): P
   }
   return tx.rows(sql`SELECT ${columns} FROM portico.credential
     WHERE organization_id = ${organizationId} AND kind IN ('live', 'draft') ${status ? conditions[status] : empty}
-      ${after ? sql`AND (created_at, key_id) < (${after.createdAt}::timestamptz, ${after.keyId})` : empty}
+      ${after ? sql`AND (created_at, key_id) < (${after[0]}::timestamptz, ${after[1]})` : empty}
     ORDER BY created_at DESC, key_id DESC LIMIT ${limit}`)
 }
 

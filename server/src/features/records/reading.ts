@@ -1,8 +1,9 @@
 import { fail } from '../../kernel/errors.ts'
 import type { Operation, Reply } from '../../kernel/operation.ts'
-import { contractVersion, pageSizeDefault } from '../../kernel/schemas.ts'
+import { contractVersion } from '../../kernel/schemas.ts'
 import type { Field } from '../../shared/catalogue/field.ts'
 import { type Context, operation } from '../../shared/context.ts'
+import { pageOf } from '../../shared/cursors.ts'
 import { chosenFields, expansions, parseQuery, parseSelection, type RecordQuery } from '../../shared/records/query.ts'
 import {
   countSelected,
@@ -160,19 +161,17 @@ const history = operation({
   async handler(context, { params, query }) {
     const scope = await recordScope(context, params.objectKey)
     const identity = ['history', scope.caller.organizationId, params.recordId.toLowerCase()]
-    const [before] = query.cursor === undefined ? [] : context.cursors.open(identity, query.cursor)
-    await visibleRecord(scope, params.recordId)
-    const pageSize = query.pageSize ?? pageSizeDefault
-    const rows = await findHistory(scope.tx, scope.caller, params.recordId, before ?? undefined, pageSize + 1)
-    const shown = rows.slice(0, pageSize)
-    const last = rows.length > pageSize ? shown.at(-1) : undefined
-    return {
-      status: 200,
-      body: {
-        items: shown.map((row) => historyItem(row, scope.access)),
-        nextCursor: last ? context.cursors.seal(identity, [String(last.revision)]) : null,
+    const { rows, nextCursor } = await pageOf(
+      context.cursors,
+      identity,
+      query,
+      async (before, limit) => {
+        await visibleRecord(scope, params.recordId)
+        return findHistory(scope.tx, scope.caller, params.recordId, before?.[0], limit)
       },
-    }
+      ({ revision }) => [String(revision)],
+    )
+    return { status: 200, body: { items: rows.map((row) => historyItem(row, scope.access)), nextCursor } }
   },
 })
 

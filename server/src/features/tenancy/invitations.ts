@@ -1,11 +1,11 @@
 import { fail } from '../../kernel/errors.ts'
 import type { Operation } from '../../kernel/operation.ts'
+import { pageOf } from '../../shared/cursors.ts'
 import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
 import * as schema from './invitation-schema.ts'
 import * as store from './invitation-store.ts'
 import { invitationView, invite, resend, revoke } from './inviting.ts'
 import { lockOrganization } from './organization-store.ts'
-import { pageOf } from './paging.ts'
 import { resolveReferences } from './references.ts'
 import { OrganizationParams } from './schema.ts'
 

@@ -66,7 +66,8 @@ export async function findSessions(
   page: {
     readonly builderId: string | undefined
     readonly now: string
-    readonly after: { readonly createdAt: string; readonly sessionId: string } | undefined
+    /** `createdAt` and `sessionId` of the last one before. */
+    readonly after: readonly string[] | null
     readonly limit: number
   },
 ): Promise<SessionRow[]> {
@@ -76,7 +77,7 @@ export async function findSessions(
     WHERE account_id = ${accountId} AND revoked_at IS NULL AND expires_at > ${now}
       AND EXISTS (SELECT FROM portico.account_member m WHERE m.account_id = ${accountId} AND m.builder_id = s.builder_id)
       ${builderId === undefined ? empty : sql`AND builder_id = ${builderId}`}
-      ${after ? sql`AND (created_at, key_id) < (${after.createdAt}::timestamptz, ${after.sessionId})` : empty}
+      ${after ? sql`AND (created_at, key_id) < (${after[0]}::timestamptz, ${after[1]})` : empty}
     ORDER BY created_at DESC, key_id DESC LIMIT ${limit}`)
 }
 

@@ -1,7 +1,7 @@
 import type { BuilderCaller } from '../../../kernel/caller.ts'
 import { fail } from '../../../kernel/errors.ts'
-import { pageSizeDefault } from '../../../kernel/schemas.ts'
 import { recordAudit } from '../../../shared/audit.ts'
+import { pageOf } from '../../../shared/cursors.ts'
 import { platformOperation } from '../../../shared/platform-context.ts'
 import * as schema from './schema.ts'
 import * as store from './session-store.ts'
@@ -35,23 +35,15 @@ export const listSessions = platformOperation({
       throw fail('permission_denied', { message: 'Only owners and admins see the sessions of others.' })
     }
     const identity = ['sessions', caller.accountId, ofAccount ? null : caller.builderId]
-    const [createdAt, sessionId] = query.cursor === undefined ? [] : cursors.open(identity, query.cursor)
-    const pageSize = query.pageSize ?? pageSizeDefault
-    const rows = await store.findSessions(tx, caller, {
-      builderId: ofAccount ? undefined : caller.builderId,
-      now: new Date(now).toISOString(),
-      after: createdAt && sessionId ? { createdAt, sessionId } : undefined,
-      limit: pageSize + 1,
-    })
-    const shown = rows.slice(0, pageSize)
-    const last = rows.length > pageSize ? shown.at(-1) : undefined
-    return {
-      status: 200,
-      body: {
-        items: shown.map((row) => viewOf(row, caller)),
-        nextCursor: last ? cursors.seal(identity, [last.createdAt, last.sessionId]) : null,
-      },
-    }
+    const wanted = { builderId: ofAccount ? undefined : caller.builderId, now: new Date(now).toISOString() }
+    const { rows, nextCursor } = await pageOf(
+      cursors,
+      identity,
+      query,
+      (after, limit) => store.findSessions(tx, caller, { ...wanted, after, limit }),
+      ({ createdAt, sessionId }) => [createdAt, sessionId],
+    )
+    return { status: 200, body: { items: rows.map((row) => viewOf(row, caller)), nextCursor } }
   },
 })
 

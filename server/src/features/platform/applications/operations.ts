@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { fail } from '../../../kernel/errors.ts'
 import { uuidv7 } from '../../../kernel/ids.ts'
 import type { Operation, Reply } from '../../../kernel/operation.ts'
-import { pageSizeDefault } from '../../../kernel/schemas.ts'
 import { recordAudit } from '../../../shared/audit.ts'
+import { pageOf } from '../../../shared/cursors.ts'
 import { asOwner } from '../../../shared/database/as-owner.ts'
 import { brokenConstraint } from '../../../shared/database/failures.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'
@@ -33,12 +33,14 @@ const list = platformOperation({
   async handler({ tx, caller, cursors }, { query }) {
     const wanted = { accountId: caller.accountId, archived: query.archived }
     const identity = ['applications', wanted]
-    const [after = null] = query.cursor === undefined ? [] : cursors.open(identity, query.cursor)
-    const pageSize = query.pageSize ?? pageSizeDefault
-    const rows = await store.findApplicationsOf(tx, wanted, after, pageSize + 1)
-    const items = rows.slice(0, pageSize)
-    const nextCursor = rows.length > pageSize ? cursors.seal(identity, [items.at(-1)!.appKey]) : null
-    return { status: 200, body: { items, nextCursor } }
+    const { rows, nextCursor } = await pageOf(
+      cursors,
+      identity,
+      query,
+      (after, limit) => store.findApplicationsOf(tx, wanted, after?.[0] ?? null, limit),
+      ({ appKey }) => [appKey],
+    )
+    return { status: 200, body: { items: rows, nextCursor } }
   },
 })
 

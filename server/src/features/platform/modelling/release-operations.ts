@@ -1,7 +1,7 @@
 import { fail } from '../../../kernel/errors.ts'
 import type { Operation, Reply } from '../../../kernel/operation.ts'
-import { pageSizeDefault } from '../../../kernel/schemas.ts'
 import { recordAudit } from '../../../shared/audit.ts'
+import { pageOf } from '../../../shared/cursors.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'
 import { requireRevision } from '../../../shared/records/input.ts'
 import { lockApplication } from '../applications/store.ts'
@@ -76,13 +76,14 @@ const list = platformOperation({
   async handler(context, { params, query }) {
     const place = placeOf(context, params.saasAppId)
     const identity = ['releases', place]
-    const [before = null] = query.cursor === undefined ? [] : context.cursors.open(identity, query.cursor)
-    const pageSize = query.pageSize ?? pageSizeDefault
-    const rows = await store.findReleases(context.tx, place, before, pageSize + 1)
-    const shown = rows.slice(0, pageSize)
-    const last = rows.length > pageSize ? shown.at(-1) : undefined
-    const nextCursor = last ? context.cursors.seal(identity, [String(last.releaseNumber)]) : null
-    return { status: 200, body: { items: shown.map(itemOf), nextCursor } }
+    const { rows, nextCursor } = await pageOf(
+      context.cursors,
+      identity,
+      query,
+      (before, limit) => store.findReleases(context.tx, place, before?.[0] ?? null, limit),
+      ({ releaseNumber }) => [String(releaseNumber)],
+    )
+    return { status: 200, body: { items: rows.map(itemOf), nextCursor } }
   },
 })
 

@@ -16,8 +16,8 @@ export interface Account extends TestBuilder {
   readonly role: BuilderRole
   /** The same account, seen by a member of that role. What was made is shared. */
   as(role: BuilderRole): Promise<Account>
-  /** Somebody new with the role of the one who asks, with a password. */
-  freshMember(): Promise<TestBuilder>
+  /** Somebody new with a password, and the role of the one who asks unless said otherwise. */
+  freshMember(role?: BuilderRole): Promise<TestBuilder>
   /** A name that nobody has had before, with the word in it; `key()` gives one that fits a key, `mail()` an address. */
   name(kind: string): string
   key(kind: string): string
@@ -86,7 +86,7 @@ export async function openAccount(platform: Platform, word: string): Promise<Acc
       role,
       told,
       as: (other) => once(`member ${other}`, async () => seenBy(await join(other), other)),
-      freshMember: () => join(role),
+      freshMember: (other = role) => join(other),
       name: (kind) => `${word} ${kind} ${++count}`,
       key: (kind) => `${word}-${kind}-${++count}`,
       mail: (kind) => `${word}-${kind}-${++count}@portico.example`,

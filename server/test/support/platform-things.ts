@@ -128,10 +128,7 @@ export async function passwordResetBody(account: Account) {
 
 /** Somebody else in the team, who is no owner. */
 export function colleagueId(account: Account, freshness: Freshness = 'once'): Promise<string> {
-  return made(account, 'colleague', freshness, async () => {
-    const { accountId } = account
-    return (await account.platform.newMember(accountId, 'developer')).builderId
-  })
+  return made(account, 'colleague', freshness, async () => (await account.freshMember('developer')).builderId)
 }
 
 export async function teamInvitationId(account: Account): Promise<string> {

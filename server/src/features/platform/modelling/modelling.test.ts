@@ -423,3 +423,32 @@ test('everything is in the audit log, with before and after', async () => {
     { action: 'model_draft.discarded', target: 'model_draft' },
   ])
 })
+
+test('fields come, are hidden and go while others read and write, and no request fails', async () => {
+  await model.released(dealModel())
+  const customer = await model.customer()
+  let working = true
+  let requests = 0
+  const failures: unknown[] = []
+  const work = async () => {
+    while (working) {
+      const answers = [
+        await customer.records('POST', '/deal/records', { fields: { name: 'One' } }),
+        await customer.records('POST', '/deal/records/search', { sort: 'name_asc' }),
+      ]
+      requests += answers.length
+      failures.push(...answers.filter(({ status }) => status > 201).map(({ text }) => text))
+    }
+  }
+  const workers = Array.from({ length: 4 }, work)
+  for (let round = 0; round < 6; round++) {
+    await model.released(dealModel([field('x', { searchable: true })]))
+    await model.released(dealModel([field('x', { searchable: true, archived: true })]))
+    await model.released(dealModel())
+  }
+  const before = requests
+  await eventually(async () => requests > before)
+  working = false
+  await Promise.all(workers)
+  expect(failures).toEqual([])
+}, 60_000)

@@ -11,7 +11,7 @@ ALTER TABLE portico.object_definition
   -- words that one field left behind would be taken for those of another.
   ADD COLUMN search_tags_given integer NOT NULL DEFAULT 0,
   -- Do the search documents of its records follow its fields? `building`: they are being written anew.
-  ADD COLUMN search_state text NOT NULL DEFAULT 'ready' CHECK (search_state IN ('building', 'ready', 'failed'));
+  ADD COLUMN search_state text NOT NULL DEFAULT 'ready' CHECK (search_state IN ('building', 'ready'));
 UPDATE portico.object_definition o SET search_tags_given = (SELECT count(*) FROM portico.field_definition f
   WHERE f.app_id = o.app_id AND f.object_id = o.object_id AND f.search_tag IS NOT NULL);
 

@@ -113,7 +113,7 @@ export const ObjectSchema = Strict(
       }),
       { description: 'Where one hop leads.' },
     ),
-    searchState: Type.Enum(['building', 'ready', 'failed'], {
+    searchState: Type.Enum(['building', 'ready'], {
       description:
         'Does `search` know all its searchable fields? `building`: fields became searchable, or ceased to be, and records are still gone through.',
       examples: ['ready'],

@@ -18,7 +18,7 @@ export interface ObjectDefinition {
   readonly nameField: Field
   readonly schemaRevision: number
   /** Do the search documents of its records follow its fields, or are they still being written anew? */
-  readonly searchState: 'building' | 'ready' | 'failed'
+  readonly searchState: 'building' | 'ready'
   readonly fields: readonly Field[]
   readonly fieldsByKey: ReadonlyMap<string, Field>
 }

@@ -277,6 +277,21 @@ describe('the pipeline', () => {
     }
   })
 
+  test.each(['column', 'table'])(
+    'a statement whose %s a release took away meanwhile is composed anew',
+    async (gone) => {
+      await asAdministrator(testbed.connection, (admin) =>
+        admin.query(`CREATE TABLE public.left_${gone} (kept int); GRANT SELECT ON public.left_${gone} TO portico_app`),
+      )
+      let attempts = 0
+      const rows = await database.transact('write', alice, (tx) => {
+        const outrun = gone === 'column' ? 'SELECT taken FROM public.left_column' : 'SELECT FROM public.taken'
+        return tx.rows(sql`${raw(++attempts === 1 ? outrun : `SELECT kept FROM public.left_${gone}`)}`)
+      })
+      expect([attempts, rows]).toEqual([2, []])
+    },
+  )
+
   test('a read transaction cannot write', async () => {
     const write = database.transact('read', alice, (tx) => insert(tx, alice.organizationId))
     await expect(write).rejects.toThrow(/read-only transaction/)

@@ -5,7 +5,7 @@ import type { Database } from '../database/database.ts'
 import type { Change } from './changes.ts'
 import { type FieldDocument, ModelDocument, type ObjectDocument } from './document.ts'
 import { buildUnfinished } from './index-builder.ts'
-import { normalised } from './normalise.ts'
+import { normalised, own } from './normalise.ts'
 import { assess, publish, TablesInUse } from './publish.ts'
 import { readPublished } from './published.ts'
 import { inTurn } from './turn.ts'
@@ -71,7 +71,7 @@ function merged(current: ModelDocument, addition: ModelDocument): ModelDocument 
   const known = new Set(from.objects.map((object) => object.objectKey))
   const roles = Object.entries(more.roles).map(([key, role]) => [
     key,
-    { ...from.roles[key], ...role, objects: { ...from.roles[key]?.objects, ...role.objects } },
+    { ...own(from.roles, key), ...role, objects: { ...own(from.roles, key)?.objects, ...role.objects } },
   ])
   return {
     objects: [

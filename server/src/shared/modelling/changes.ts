@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FieldDocument, ModelDocument, ObjectDocument, RoleDocument } from './document.ts'
-import { normalised } from './normalise.ts'
+import { normalised, own } from './normalise.ts'
 import { fieldPath } from './problems.ts'
 
 /** What leads from one model to another: the diff that people read is the plan that is carried out. */
@@ -137,7 +137,7 @@ function changesOfParts(
   const keys = [...new Set([...Object.keys(from), ...Object.keys(to)])].sort()
   return keys.flatMap((key): Change[] => {
     const path = `${name}/${key}`
-    const [before, after] = [from[key], to[key]]
+    const [before, after] = [own(from, key), own(to, key)]
     if (!before) return [whole(part, 'added', path, key, after!)]
     if (!after) return [whole(part, 'removed', path, key, before)]
     const told = differences(before, after)
@@ -149,9 +149,9 @@ function changesOfParts(
 function losesRights(before: RoleDocument, after: RoleDocument): boolean {
   const actions = new Set(after.actions)
   const lost = Object.entries(before.objects).some(([objectKey, had]) => {
-    const has = after.objects[objectKey]
+    const has = own(after.objects, objectKey)
     const narrowed = Object.entries(has?.fields ?? {}).some(([fieldKey, now]) => {
-      const was = had.fields?.[fieldKey] ?? { read: true, write: true }
+      const was = own(had.fields, fieldKey) ?? { read: true, write: true }
       return (was.read && !now.read) || (was.write && !now.write)
     })
     return narrowed || (['read', 'create', 'update', 'archive'] as const).some((right) => had[right] && !has?.[right])

@@ -64,7 +64,7 @@ async function unfinishedApplications(database: Database): Promise<string[]> {
   const rows = await database.as('portico_owner', (tx) =>
     tx.rows<{ appId: string }>(sql`
       SELECT app_id AS "appId" FROM portico.field_definition WHERE index_state IN ('building', 'failed')
-      UNION SELECT app_id FROM portico.object_definition WHERE search_state IN ('building', 'failed')`),
+      UNION SELECT app_id FROM portico.object_definition WHERE search_state = 'building'`),
   )
   return rows.map(({ appId }) => appId)
 }

@@ -62,3 +62,8 @@ export function normalisedRole({ label, objects, actions = [] }: RoleDocument): 
     ...(actions.length > 0 && { actions: actions.toSorted() }),
   }
 }
+
+/** What a record says of a key itself: `constructor` is a key like any other, and every JavaScript object answers to it. */
+export function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
+  return record && Object.hasOwn(record, key) ? record[key] : undefined
+}

@@ -91,6 +91,8 @@ export async function publish(
     touched: new Set(),
     searched: new Set(),
   }
+  // Organisations that are being provisioned get the roles of the model before or of this one, and miss none.
+  await tx.rows(sql`SELECT FROM portico.application WHERE app_id = ${published.appId} FOR NO KEY UPDATE`)
   const run = async (change: Change) => {
     const name = `${change.part}.${change.verb}`
     await (objectSteps[name] ?? partSteps[name])!(publishing, change)

@@ -64,6 +64,9 @@ function tableOf({ published }: Publishing, objectKey: string): string {
   return published.objects.get(objectKey)?.table ?? `"${published.schemaName}"."${tableNameOf(objectKey)}"`
 }
 
+/** What the records of every object refer to. */
+const envelopeTables = ['portico.tenant_user', 'portico.data_role', 'portico.location']
+
 async function addObject(publishing: Publishing, { key }: Change): Promise<void> {
   const { tx, published, wanted, made, ddl } = publishing
   const object = wanted.objects.find((one) => one.objectKey === key)!
@@ -74,8 +77,8 @@ async function addObject(publishing: Publishing, { key }: Change): Promise<void>
       archived_at)
     VALUES (${published.appId}, ${uuidv7(Date.now())}, ${key}, ${object.label}, ${object.pluralLabel}, ${table},
       ${object.nameField}, CASE WHEN ${object.archived ?? false} THEN now() END)`)
+  for (const target of envelopeTables) publishing.targets.add(target)
   ddl.push(...createTable(published.schemaName, table))
-  // After every other object that is made: a field of this one may refer to them.
 }
 
 /** The fields of objects that were added; run when all of these have a row and a table to come. */
@@ -103,8 +106,11 @@ async function archiveObject({ tx, published, touched }: Publishing, { key, verb
 /** Everything that is kept of its records goes with it, in one organisation after the other. */
 async function removeObject(publishing: Publishing, change: Change): Promise<void> {
   const { tx, published, tables, ddl } = publishing
-  const { objectId, table } = published.objects.get(change.key)!
+  const { objectId, table, fields } = published.objects.get(change.key)!
   const { appId } = published
+  // What still refers to it goes in this transaction, too: problems.ts has seen to that.
+  await tx.rows(sql`UPDATE portico.field_definition SET reference_object_id = NULL
+    WHERE app_id = ${appId} AND reference_object_id = ${objectId}`)
   for (const name of ['field_permission', 'object_permission', 'field_definition', 'object_definition']) {
     await tx.rows(sql`DELETE FROM ${raw(`portico.${name}`)} WHERE app_id = ${appId} AND object_id = ${objectId}`)
   }
@@ -114,12 +120,19 @@ async function removeObject(publishing: Publishing, change: Change): Promise<voi
     const statement = `WITH gone AS (DELETE FROM portico.${name} WHERE ${mine} RETURNING 1) SELECT count(*) FROM gone`
     await sumOverOrganizations(tx, appId, statement, { objectId })
   }
-  tables.add(table)
+  for (const name of [
+    table,
+    ...envelopeTables,
+    ...[...fields.values()].flatMap((one) => targetOf(published, one) ?? []),
+  ]) {
+    tables.add(name)
+  }
   if (change.before?.['archived'] !== true) {
     const statement = `SELECT count(*) FROM ${table} WHERE organization_id = $1 AND $2::jsonb IS NOT NULL`
     ddl.push(refuseRows(publishing, statement))
   }
-  ddl.push(`DROP TABLE ${table}`)
+  // CASCADE: to the foreign keys of tables that go with it.
+  ddl.push(`DROP TABLE ${table} CASCADE`)
 }
 
 async function addField(publishing: Publishing, { key, fieldKey }: Change): Promise<void> {
@@ -271,9 +284,17 @@ async function removeField(publishing: Publishing, change: Change): Promise<void
     await sumOverOrganizations(tx, published.appId, statement, { fieldId: field.fieldId })
   }
   if (field.searchTag !== null) searched.add(change.key)
+  const target = targetOf(published, field)
+  if (target) tables.add(target)
   tables.add(table)
   if (change.before?.['archived'] !== true) ddl.push(refuseRows(publishing, rowsWithValue(object, field)))
   ddl.push(dropColumns(table, field))
+}
+
+/** The table that the values of a field refer to. Taking a foreign key away locks it as well. */
+function targetOf({ objects }: PublishedModel, { dataType, referenceObjectId }: Field): string | undefined {
+  if (dataType === 'user') return 'portico.tenant_user'
+  return [...objects.values()].find(({ objectId }) => objectId === referenceObjectId)?.table
 }
 
 /** Asked again under the lock: what was empty when it was counted may have been written to since. */

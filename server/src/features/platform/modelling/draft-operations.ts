@@ -2,7 +2,7 @@ import type { Operation } from '../../../kernel/operation.ts'
 import { assertValid } from '../../../kernel/validation.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import { changeView } from '../../../shared/modelling/changes.ts'
-import { normalised } from '../../../shared/modelling/normalise.ts'
+import { normalised, own } from '../../../shared/modelling/normalise.ts'
 import { fieldPath } from '../../../shared/modelling/problems.ts'
 import { assess, isDestructive, summaryOf } from '../../../shared/modelling/publish.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'
@@ -239,7 +239,7 @@ const putPart = platformOperation({
       { expectedRevision: body.expectedRevision, ifMatch },
       (document) => withPart(document, partKind, partKey, body.part),
       (from, to) => {
-        const [before, after] = [from[partKind]?.[partKey] ?? null, to[partKind]?.[partKey] ?? null]
+        const [before, after] = [own(from[partKind], partKey) ?? null, own(to[partKind], partKey) ?? null]
         return { action: 'model_draft.part_put', target, before, after }
       },
     )
@@ -269,7 +269,7 @@ const removePart = platformOperation({
       (from) => ({
         action: 'model_draft.part_removed',
         target,
-        before: from[partKind]?.[partKey] ?? null,
+        before: own(from[partKind], partKey) ?? null,
         after: null,
       }),
     )

@@ -1,6 +1,6 @@
 import { fail } from '../../../kernel/errors.ts'
 import type { FieldDocument, ModelDocument, ObjectDocument, RoleDocument } from '../../../shared/modelling/document.ts'
-import { normalised, normalisedField, normalisedObject } from '../../../shared/modelling/normalise.ts'
+import { normalised, normalisedField, normalisedObject, own } from '../../../shared/modelling/normalise.ts'
 
 /** Edits of model documents, one part at a time. Pure: each returns the document that comes of it. */
 export type PartKind = 'roles' | 'relationships' | 'locations'
@@ -52,7 +52,7 @@ export function withoutField(document: ModelDocument, objectKey: string, fieldKe
   const fields = object.fields.filter((field) => field.fieldKey !== fieldKey)
   const objects = put(document.objects, { ...object, fields }, (one) => one === object)
   return withRights({ ...document, objects }, (rights) => {
-    const right = rights[objectKey]
+    const right = own(rights, objectKey)
     return right?.fields ? { ...rights, [objectKey]: { ...right, fields: without(right.fields, fieldKey) } } : rights
   })
 }

@@ -75,6 +75,8 @@ export function errorCodesOf(operation: Operation<never>): ErrorCode[] {
       codes.add(code)
     }
   }
+  // Its answer is sealed for a replay, or opened for one.
+  if (operation.confidential) codes.add('secrets_unavailable')
   // Not localeCompare: the order reaches the contract, whose bytes must not depend on a locale.
   return [...codes].sort((a, b) => errorTable[a].status - errorTable[b].status || (a < b ? -1 : 1))
 }

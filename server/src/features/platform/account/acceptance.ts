@@ -39,7 +39,7 @@ of a new installation is accepted here too; it also takes the \`email\` of the f
   params: schema.NoParams,
   body: schema.AcceptBody,
   responses: { 201: schema.SignedIn },
-  errors: ['invitation_not_found', 'sign_in_failed', 'totp_required', 'sign_in_throttled'],
+  errors: ['invitation_not_found', 'sign_in_failed', 'totp_required', 'sign_in_throttled', 'secrets_unavailable'],
 
   async handler(context, { body }) {
     const tokenHash = context.mint.hashOf(body.token)

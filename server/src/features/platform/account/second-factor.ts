@@ -57,7 +57,7 @@ Repeating the request with its Idempotency-Key shows them again.`,
   confidential: true,
   body: schema.ConfirmTotpBody,
   responses: { 200: schema.ConfirmedTotp },
-  errors: ['totp_not_enrolled', 'totp_already_enabled'],
+  errors: ['totp_not_enrolled', 'totp_already_enabled', 'secrets_unavailable'],
 
   async handler(context, { body }) {
     const { tx, caller, mint, now } = context
@@ -91,7 +91,7 @@ export const removeTotp = platformOperation({
   transaction: 'own',
   body: schema.RemoveTotpBody,
   responses: { 200: schema.Me },
-  errors: ['password_wrong', 'sign_in_throttled', 'totp_not_enrolled'],
+  errors: ['password_wrong', 'sign_in_throttled', 'totp_not_enrolled', 'secrets_unavailable'],
 
   async handler(context, { body }) {
     const { caller, throttle, address } = context

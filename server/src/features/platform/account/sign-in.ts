@@ -25,7 +25,7 @@ Failures slow down further attempts, by account and by address.`,
   params: schema.NoParams,
   body: schema.SignInBody,
   responses: { 201: schema.SignedIn },
-  errors: ['sign_in_failed', 'totp_required', 'sign_in_throttled', 'account_not_found'],
+  errors: ['sign_in_failed', 'totp_required', 'sign_in_throttled', 'account_not_found', 'secrets_unavailable'],
 
   async handler(context, { body }) {
     const { email, password, totpCode, accountId, label } = body

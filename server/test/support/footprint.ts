@@ -8,6 +8,7 @@ export async function footprint({ db, app, otherApp }: TestService): Promise<Rec
     'record_directory',
     'record_history',
     'record_participant',
+    'record_relationship',
     'search_document',
     'auto_number',
     'idempotency_key',

@@ -3,19 +3,14 @@ import type { Operation, Reply } from '../../kernel/operation.ts'
 import { contractVersion } from '../../kernel/schemas.ts'
 import type { Field } from '../../shared/catalogue/field.ts'
 import { type Context, operation } from '../../shared/context.ts'
-import { pageOf } from '../../shared/cursors.ts'
+import { historyPage } from '../../shared/records/history.ts'
 import { chosenFields, expansions, parseQuery, parseSelection, type RecordQuery } from '../../shared/records/query.ts'
-import {
-  countSelected,
-  findByExternalKeys,
-  findHistory,
-  findPage,
-  findParticipants,
-  findRecord,
-} from '../../shared/records/read-store.ts'
+import { countSelected, findByExternalKeys, findPage, findParticipants } from '../../shared/records/read-store.ts'
 import { type RecordRow, viewOf } from '../../shared/records/record.ts'
 import { type RecordScope, recordScope } from '../../shared/records/scope.ts'
-import { historyItem, withExpanded } from './rules.ts'
+import { CountResult, History, HistoryQuery } from '../../shared/records/shapes.ts'
+import { visibleRecord } from '../../shared/records/work.ts'
+import { withExpanded } from './rules.ts'
 import * as schema from './schema.ts'
 
 const base = '/v1/apps/{saasAppId}/objects/{objectKey}/records'
@@ -86,7 +81,7 @@ const count = operation({
   params: schema.ObjectParams,
   body: schema.CountBody,
   bodyOptional: true,
-  responses: { 200: schema.CountResult },
+  responses: { 200: CountResult },
   errors: ['object_not_found', 'filter_invalid', 'count_unavailable'],
 
   async handler(context, { params, body }) {
@@ -154,24 +149,13 @@ const history = operation({
     'Each change with the values before and after. Changes of fields that the caller may not read are left out.',
   rateClass: 'read',
   params: schema.RecordParams,
-  query: schema.HistoryQuery,
-  responses: { 200: schema.History },
+  query: HistoryQuery,
+  responses: { 200: History },
   errors: ['object_not_found', 'record_not_found', 'cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
 
   async handler(context, { params, query }) {
     const scope = await recordScope(context, params.objectKey)
-    const identity = ['history', scope.caller.organizationId, params.recordId.toLowerCase()]
-    const { rows, nextCursor } = await pageOf(
-      context.cursors,
-      identity,
-      query,
-      async (before, limit) => {
-        await visibleRecord(scope, params.recordId)
-        return findHistory(scope.tx, scope.caller, params.recordId, before?.[0], limit)
-      },
-      ({ revision }) => [String(revision)],
-    )
-    return { status: 200, body: { items: rows.map((row) => historyItem(row, scope.access)), nextCursor } }
+    return { status: 200, body: await historyPage(context, scope, params.recordId, query) }
   },
 })
 
@@ -204,12 +188,6 @@ async function answer(
   const record = viewOf(row, scope.access, fields)
   if (expand.length > 0) await withExpanded(scope, [row], [record], expand)
   return { status: 200, body: record, headers: { etag: `"${record.revision}"` } }
-}
-
-async function visibleRecord({ tx, caller, access }: RecordScope, recordId: string): Promise<RecordRow> {
-  const row = await findRecord(tx, caller, access, recordId, access.readable)
-  if (!row) throw fail('record_not_found')
-  return row
 }
 
 export const readingOperations: readonly Operation<Context>[] = [search, count, get, getByKey, history, participants]

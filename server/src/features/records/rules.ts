@@ -1,6 +1,5 @@
-import type { ObjectAccess } from '../../shared/access/permissions.ts'
 import type { RecordQuery } from '../../shared/records/query.ts'
-import { findRecords, type HistoryRow } from '../../shared/records/read-store.ts'
+import { findRecords } from '../../shared/records/read-store.ts'
 import { type RecordRow, type RecordView, viewOf } from '../../shared/records/record.ts'
 import type { RecordScope } from '../../shared/records/scope.ts'
 
@@ -28,20 +27,4 @@ export async function withExpanded(
       ]),
     )
   })
-}
-
-const envelopeProperties = new Set(['ownerUserId', 'dataRoleId', 'locationId', 'externalKey', 'participants'])
-
-/** A change as the caller may see it: changes of fields that it may not read are left out. */
-export function historyItem(row: HistoryRow, access: ObjectAccess) {
-  const changes = Object.entries(row.changes ?? {})
-    .filter(([field]) => access.readableByKey.has(field) || envelopeProperties.has(field))
-    .map(([field, [before, after]]) => ({ field, before, after }))
-  return {
-    revision: row.revision,
-    operation: row.operation,
-    changedAt: row.changed_at,
-    changedBy: { kind: row.actor_kind, id: row.actor_id },
-    changes,
-  }
 }

@@ -12,34 +12,24 @@ import {
   Uuid,
 } from '../../kernel/schemas.ts'
 import { operators } from '../../shared/catalogue/data-types.ts'
+import {
+  Actor,
+  dataRoleId,
+  expectedRevision,
+  externalKey,
+  locationId,
+  ownerUserId,
+  Placement,
+  participants,
+  recordId,
+  search,
+} from '../../shared/records/shapes.ts'
 
 /** Shapes of records (specification 2.8 and 4.2, contract 4). */
 const objectKey = Type.String({ maxLength: 50, description: 'The key of the object.', examples: ['deal'] })
-const recordId = Uuid('The record.', '0199a1b2-0000-7000-8000-0000000000aa')
-const externalKey = Type.String({
-  minLength: 1,
-  maxLength: 200,
-  pattern: '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]+$',
-  description: 'A key of your own, unique among the live records of the object.',
-  examples: ['crm-1042'],
-})
-
 export const ObjectParams = Strict({ ...AppParams, objectKey })
 export const RecordParams = Strict({ ...AppParams, objectKey, recordId })
 export const ExternalKeyParams = Strict({ ...AppParams, objectKey, externalKey })
-
-const Actor = (description: string) =>
-  Strict(
-    {
-      kind: Type.Enum(['user', 'credential', 'system'], { description: 'What acted.', examples: ['user'] }),
-      id: Type.String({ description: 'Its id: a user id, or the key id of a credential.', examples: ['k3V9xQ2mB7aT'] }),
-    },
-    { description },
-  )
-
-const ownerUserId = Uuid('The user who owns the record.', '0199a1b2-0000-7000-8000-0000000000dd')
-const dataRoleId = Uuid('The DataRole that the record belongs to.', '0199a1b2-0000-7000-8000-0000000000ee')
-const locationId = Uuid('The location that narrows who of the role sees it.', '0199a1b2-0000-7000-8000-0000000000ff')
 
 export const RecordSchema = Strict(
   {
@@ -96,17 +86,6 @@ const FieldsInput = (schema: 'create' | 'update' | 'upsert', description: string
     Type.Object({}, { additionalProperties: true, maxProperties: 300, description, 'x-object-schema': schema }),
   )
 
-const participants = Type.Array(Uuid('A user.', '0199a1b2-0000-7000-8000-0000000000dd'), {
-  maxItems: 100,
-  description: 'Users who see and may edit the record whoever owns it.',
-})
-
-const Placement = {
-  ownerUserId: Type.Optional(Nullable(ownerUserId)),
-  dataRoleId: Type.Optional(Nullable(dataRoleId)),
-  locationId: Type.Optional(Nullable(locationId)),
-}
-
 export const CreateBody = Strict(
   {
     fields: FieldsInput('create', 'Values by field key.'),
@@ -115,15 +94,6 @@ export const CreateBody = Strict(
     externalKey: Type.Optional(Nullable(externalKey)),
   },
   { title: 'RecordCreate', 'x-object-example': 'create' },
-)
-
-const expectedRevision = Type.Optional(
-  Type.Integer({
-    minimum: 1,
-    maximum: Number.MAX_SAFE_INTEGER,
-    description: 'Refuse with 409 unless this is the current revision. `If-Match` does the same.',
-    examples: [3],
-  }),
 )
 
 export const UpdateBody = Strict(
@@ -147,9 +117,6 @@ export const UpsertBody = Strict(
   { title: 'RecordUpsert', 'x-object-example': 'upsert' },
 )
 
-export const RevisionBody = Strict({ expectedRevision }, { title: 'RecordRevision' })
-export const RevisionQuery = Strict({ expectedRevision })
-
 const filter = Type.Unsafe<unknown>(
   Type.Object(
     {},
@@ -164,12 +131,6 @@ const filter = Type.Unsafe<unknown>(
   ),
 )
 
-const search = Type.String({
-  maxLength: 500,
-  pattern: '^[^\\u0000\\ud800-\\udfff]*$',
-  description: 'Words that must all occur in the searchable fields; parts of words and spelling without accents count.',
-  examples: ['northwind renewal'],
-})
 const includeArchived = Type.Boolean({ description: 'Archived records too?', default: false, examples: [false] })
 
 export const SearchBody = Strict(
@@ -243,18 +204,6 @@ export const CountBody = Strict(
   { title: 'RecordCount' },
 )
 
-export const CountResult = Strict(
-  {
-    totalRecords: Total,
-    totalIsExact: Type.Literal(true, { description: 'A count is always exact.', examples: [true] }),
-    contractVersion: Type.String({
-      description: 'The contract that defines it.',
-      examples: ['1.0.0-developer-platform'],
-    }),
-  },
-  { title: 'RecordCountResult' },
-)
-
 export const GetQuery = Strict({
   fields: Type.Optional(
     Type.Array(Type.String(), {
@@ -271,45 +220,6 @@ export const GetQuery = Strict({
     }),
   ),
 })
-
-export const HistoryQuery = Strict({
-  cursor: Type.Optional(
-    Type.String({ maxLength: 400, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
-  ),
-  pageSize: Type.Optional(PageSize()),
-})
-
-export const History = Strict(
-  {
-    items: Type.Array(
-      Strict({
-        revision: Revision,
-        operation: Type.Enum(['created', 'updated', 'archived', 'restored'], {
-          description: 'What happened.',
-          examples: ['updated'],
-        }),
-        changedAt: Timestamp('When it happened.'),
-        changedBy: Actor('Who did it.'),
-        changes: Type.Array(
-          Strict({
-            field: Type.String({ description: 'The field, or the property of the record.', examples: ['ownerUserId'] }),
-            before: Type.Unknown({ description: 'The value before.', examples: [null] }),
-            after: Type.Unknown({
-              description: 'The value after.',
-              examples: ['0199a1b2-0000-7000-8000-0000000000dd'],
-            }),
-          }),
-          { description: 'What an update changed, as far as the caller may read it.' },
-        ),
-      }),
-      { description: 'Changes, newest first.' },
-    ),
-    nextCursor: Nullable(
-      Type.String({ description: 'Continues after these; null at the end.', examples: ['mS3Zb1…'] }),
-    ),
-  },
-  { title: 'RecordHistory' },
-)
 
 export const ParticipantsBody = Strict({ participants, expectedRevision }, { title: 'ParticipantsUpdate' })
 

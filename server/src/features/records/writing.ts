@@ -4,6 +4,7 @@ import { runBatch } from '../../shared/records/batch.ts'
 import { findParticipants } from '../../shared/records/read-store.ts'
 import { type RecordRow, viewOf } from '../../shared/records/record.ts'
 import { type RecordScope, recordScope } from '../../shared/records/scope.ts'
+import { RevisionBody, RevisionQuery } from '../../shared/records/shapes.ts'
 import { createRecords, prepareCreation, setArchived, updateRecord, upsertRecord } from '../../shared/records/work.ts'
 import * as schema from './schema.ts'
 
@@ -85,7 +86,7 @@ const archive = operation({
   summary: 'Archive a record.',
   description: 'It leaves lists, counts and search, and can be restored. Archiving it again changes nothing.',
   params: schema.RecordParams,
-  query: schema.RevisionQuery,
+  query: RevisionQuery,
   ifMatch: true,
   responses: { 200: schema.RecordSchema },
   errors: [...changeErrors, 'permission_denied'],
@@ -105,7 +106,7 @@ const restore = operation({
   summary: 'Restore an archived record.',
   description: 'It returns to lists, counts and search. Restoring a live record changes nothing.',
   params: schema.RecordParams,
-  body: schema.RevisionBody,
+  body: RevisionBody,
   bodyOptional: true,
   ifMatch: true,
   responses: { 200: schema.RecordSchema },

@@ -53,6 +53,13 @@ export async function createRecords(scope: RecordScope, records: readonly NewRec
   return insertRecords(scope.tx, scope.caller, scope.access, records)
 }
 
+/** A record with what the caller may read of it. One that it cannot see, or none: the same answer. */
+export async function visibleRecord({ tx, caller, access }: RecordScope, recordId: string): Promise<RecordRow> {
+  const row = await findRecord(tx, caller, access, recordId, access.readable)
+  if (!row) throw fail('record_not_found')
+  return row
+}
+
 /** A record the caller cannot see, or none: the same answer. */
 export async function lockRecord(scope: RecordScope, recordId: string): Promise<RecordRow> {
   const { access, caller, tx } = scope

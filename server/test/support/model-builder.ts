@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { FieldDocument, ModelDocument } from '../../src/shared/modelling/document.ts'
 import type { Answer, HttpClient } from './http-client.ts'
@@ -109,4 +110,58 @@ export const field = (fieldKey: string, more: Partial<FieldDocument> = {}): Fiel
 export function dealModel(fields: readonly FieldDocument[] = [], more: Partial<ModelDocument> = {}): ModelDocument {
   const deal = { objectKey: 'deal', label: 'Deal', pluralLabel: 'Deals', nameField: 'name' }
   return { objects: [{ ...deal, fields: [field('name'), ...fields] }], ...more }
+}
+
+export interface Draft {
+  readonly document: ModelDocument
+  readonly revision: number
+  readonly basedOnRelease: number
+}
+
+export interface Release {
+  readonly releaseNumber: number
+  readonly summary: string
+  readonly rolledBackTo: number | null
+  readonly document: ModelDocument
+}
+
+interface Validity {
+  readonly valid: boolean
+  readonly issues: readonly { readonly path: string; readonly code: string; readonly message: string }[]
+}
+
+export async function draftOf(model: ModelBuilder): Promise<Draft> {
+  return (await model.ask<Draft>('GET', '/model/draft')).json
+}
+
+export async function validityOf(model: ModelBuilder): Promise<Validity> {
+  return (await model.ask<Validity>('POST', '/model/draft:validate')).json
+}
+
+interface ObjectSchema {
+  readonly fields: readonly { readonly fieldKey: string; readonly indexState: string }[]
+  readonly searchState: string
+}
+
+export function schemaOf(customer: Customer, objectKey = 'deal'): Promise<Answer<ObjectSchema>> {
+  return customer.records<ObjectSchema>('GET', `/${objectKey}/schema`)
+}
+
+/** The fields of deals that the customer sees. */
+export async function keysOf(customer: Customer): Promise<string[]> {
+  return (await schemaOf(customer)).json.fields.map(({ fieldKey }) => fieldKey)
+}
+
+/** The deals that a search finds. */
+export async function search(customer: Customer, body: object): Promise<readonly object[]> {
+  return (await customer.records<{ records: object[] }>('POST', '/deal/records/search', body)).json.records
+}
+
+/** Waits for what is built in the background. */
+export async function eventually(what: () => Promise<boolean>): Promise<void> {
+  const until = Date.now() + 10_000
+  while (!(await what())) {
+    if (Date.now() > until) throw new Error('It did not come to that in time.')
+    await pause(20)
+  }
 }

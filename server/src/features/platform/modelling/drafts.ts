@@ -40,6 +40,17 @@ export interface Guard {
   readonly ifMatch: number | undefined
 }
 
+/**
+ * A draft may be as large as a whole document that is saved at once. Without a limit a draft that is put together part by
+ * part would become one that no request can read any more, not even to discard it.
+ */
+export const draftBytesMax = 4 * 1024 * 1024
+
+function requireRoom(document: ModelDocument): void {
+  if (Buffer.byteLength(JSON.stringify(document)) <= draftBytesMax) return
+  throw fail('payload_too_large', { message: `The draft would be larger than ${draftBytesMax} bytes.` })
+}
+
 /** What was changed, for the audit log. */
 export interface Told {
   readonly action: string
@@ -65,9 +76,11 @@ export async function changeDraft(
   await lockApplication(tx, place.accountId, place.appId)
   const before = await draftOf(context, place)
   requireRevision(before.revision, expectedRevision, ifMatch)
+  const document = edit(before.document)
+  requireRoom(document)
   const { releaseNumber } = isWhole ? await publishedOf(context, place) : { releaseNumber: before.basedOnRelease }
   const draft = {
-    document: edit(before.document),
+    document,
     revision: before.revision + 1,
     basedOnRelease: releaseNumber,
     updatedAt: new Date(now).toISOString(),

@@ -5,14 +5,13 @@ import { pageOf } from '../../../shared/cursors.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'
 import { requireRevision } from '../../../shared/records/input.ts'
 import { lockApplication } from '../applications/store.ts'
-import { common, modelBase } from './draft-operations.ts'
+import { common, modelBase, reading } from './declarations.ts'
 import { placeOf, publishedOf } from './drafts.ts'
 import { carryOut, requireTurn } from './publishing.ts'
 import { itemOf, releaseOf } from './releases.ts'
 import * as schema from './schema.ts'
 import * as store from './store.ts'
 
-const reading = { ...common, scope: 'applications.read', rateClass: 'read', transaction: 'read' } as const
 const publishing = {
   ...common,
   scope: 'models.publish',

@@ -111,7 +111,7 @@ describe('with DATABASE_URL', () => {
     const { accountId } = await createAccount(test.database)
     const application = { appId: crypto.randomUUID(), accountId, appKey: 'elsewhere', name: 'Elsewhere' }
     await test.database.as('portico_owner', (tx) =>
-      insertApplication(tx, { ...application, schemaName: 'app_0123456789ab' }),
+      insertApplication(tx, { ...application, schemaName: 'app_0123456789ab' }, null),
     )
     const file = await write('widget.json', model('widget', ['name']))
     const url = urlOf(test.connection)
@@ -119,6 +119,26 @@ describe('with DATABASE_URL', () => {
     await test.drop()
     expect(output).toContain('object added: widget: name (text)')
     expect(code).toBe(0)
+  })
+
+  it('takes an id where several accounts have an application of that key', async () => {
+    const test = await createTestDatabase()
+    const appIds = [crypto.randomUUID(), crypto.randomUUID()].sort()
+    for (const [index, appId] of appIds.entries()) {
+      const { accountId } = await createAccount(test.database)
+      const application = { appId, accountId, appKey: 'same', name: 'Same', schemaName: `app_00000000000${index}` }
+      await test.database.as('portico_owner', (tx) => insertApplication(tx, application))
+    }
+    const file = await write('widget.json', model('widget', ['name']))
+    const environment = { DATABASE_URL: urlOf(test.connection) }
+    const unclear = await run(['apply', file, '--app', 'same'], environment)
+    const clear = await run(['apply', file, '--app', appIds[1]!], environment)
+    await test.drop()
+    expect(unclear).toEqual({
+      code: 1,
+      output: `Several accounts have an application same. Name the one that you mean by its id: ${appIds.join(', ')}.\n`,
+    })
+    expect(clear.output).toContain('object added: widget: name (text)')
   })
 
   it('says so when nothing of the service is there', async () => {

@@ -1,6 +1,6 @@
-import { RE2JS } from 're2js'
 import { isUuid } from '../../kernel/ids.ts'
 import type { Field } from './field.ts'
+import { compiledPattern } from './patterns.ts'
 
 /**
  * Reading values that a client sends: each reader returns the normalised value as it is stored, or throws `BadValue` with
@@ -21,7 +21,8 @@ export function readText(value: unknown, field: Field, longest: number): string 
   const maxLength = Math.min(field.validation.maxLength ?? longest, longest)
   const length = lengthOf(value)
   if (length < minLength || length > maxLength) expected(`${minLength} to ${maxLength} characters`)
-  if (pattern !== undefined && !compiled(pattern).matches(value)) expected(`text that matches ${pattern}`)
+  // One that is too large holds for nothing: to try it would stop the service for all.
+  if (pattern !== undefined && !compiledPattern(pattern)?.matches(value)) expected(`text that matches ${pattern}`)
   return value
 }
 
@@ -34,19 +35,6 @@ function lengthOf(text: string): number {
 function requireStorable(text: string): void {
   if (text.includes('\0')) expected('text without the character U+0000')
   if (!text.isWellFormed()) expected('well-formed Unicode (no lone surrogates)')
-}
-
-/** RE2 runs in linear time: a pattern of one builder must not be able to stop the service for all. */
-const patterns = new Map<string, ReturnType<typeof RE2JS.compile>>()
-
-function compiled(pattern: string) {
-  let found = patterns.get(pattern)
-  if (!found) {
-    found = RE2JS.compile(pattern)
-    if (patterns.size >= 1000) patterns.clear()
-    patterns.set(pattern, found)
-  }
-  return found
 }
 
 const int64Min = -(2n ** 63n)

@@ -141,7 +141,8 @@ describe('an invitation', () => {
   test('is not sent to who is in the team, nor by an admin to an owner-to-be', async () => {
     const owner = await newOwner()
     expect((await invite(owner, owner.email.toUpperCase())).json.code).toBe('email_taken')
-    const { json } = await invite(owner, newAddress(), 'owner')
+    const ownerToBe = newAddress()
+    const { json } = await invite(owner, ownerToBe, 'owner')
     const email = newAddress()
     await invite(owner, email, 'admin')
     const admin = {
@@ -152,6 +153,11 @@ describe('an invitation', () => {
     const path = `/v1/platform/team/invitations/${json['invitationId']}`
     const revoke = (by: TestBuilder) => platform.call('DELETE', path, { token: by.token })
     expect((await revoke(admin)).json.code).toBe('permission_denied')
+    // Inviting anew revokes, too.
+    expect((await invite(admin, ownerToBe.toUpperCase(), 'billing')).json.code).toBe('permission_denied')
+    expect((await teamOf(owner)).invitations).toContainEqual(
+      expect.objectContaining({ email: ownerToBe, role: 'owner' }),
+    )
     expect((await revoke(owner)).status).toBe(200)
   })
 

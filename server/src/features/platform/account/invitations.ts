@@ -39,7 +39,10 @@ the link. Only owners invite owners.`,
     const isSame = ({ email }: { readonly email: string }) => email.toLowerCase() === body.email.toLowerCase()
     if (members.some(isSame))
       throw fail('email_taken', { message: 'Somebody with this address is in the team already.' })
-    const others = (await store.findInvitations(tx, caller, createdAt)).filter((one) => !isSame(one))
+    const pending = await store.findInvitations(tx, caller, createdAt)
+    // What it replaces is revoked with it.
+    requireOwnerAmong(caller.role, ...pending.filter(isSame).map(({ role }) => role))
+    const others = pending.filter((one) => !isSame(one))
     if (members.length + others.length >= teamMax) throw fail('team_limit_reached')
     const secret = newLinkSecret()
     const invitation: schema.Invitation = {

@@ -78,7 +78,9 @@ export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext>
   readonly credentials: readonly CallerKind[]
   /** The scope that the credential must carry; null where any valid credential will do (discovery). */
   readonly scope: Scope | null
-  /** The object in the path must allow one of these; contracts leave the operation out where no object does. */
+  /** The object that it works on, where the path does not name it: contracts leave the operation out where it is not readable. */
+  readonly objectKey?: string
+  /** The object that it works on must allow one of these; contracts leave the operation out where no object does. */
   readonly objectActions?: readonly ObjectAction[]
   readonly rateClass: RateClass
   readonly transaction: OperationTransaction

@@ -8,8 +8,11 @@ export interface RecordScope extends FilterScope {
   readonly tx: Context['tx']
 }
 
+/** What work on records takes of the context of an operation, whichever host it answers on. */
+export type RecordContext = Pick<Context, 'caller' | 'tx' | 'now' | 'catalogue'>
+
 /** An object that the caller may not read answers as one that does not exist. */
-export async function recordScope(context: Context, objectKey: string): Promise<RecordScope> {
+export async function recordScope(context: RecordContext, objectKey: string): Promise<RecordScope> {
   const { caller, tx, now } = context
   const known = context.catalogue.modelFor(tx, caller)
   // Awaiting a known model would send BEGIN on its way before the first statement can join it.

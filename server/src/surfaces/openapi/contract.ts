@@ -52,8 +52,13 @@ export function isOpenTo(
 }
 
 /** Is there an object with which the operation is allowed? Without one the roles of the caller rule it out. */
-function hasObject({ objectActions }: Pick<Operation, 'objectActions'>, objects: readonly ContractObject[]): boolean {
-  return objectActions === undefined || objects.some((object) => allows(object, objectActions))
+function hasObject(
+  { objectKey, objectActions }: Pick<Operation, 'objectKey' | 'objectActions'>,
+  objects: readonly ContractObject[],
+): boolean {
+  if (objectKey === undefined && objectActions === undefined) return true
+  const concerned = objectKey === undefined ? objects : objects.filter((object) => object.objectKey === objectKey)
+  return concerned.some((object) => allows(object, objectActions))
 }
 
 /** A document in the making: what it holds, and what it says of itself. */

@@ -28,6 +28,8 @@ export function createSchemaSet(objects: readonly ContractObject[], reserved: Re
   /** `object`: whose record the schema is a part of, where it is of one object only. */
   function convert(schema: object, object?: ContractObject): Json {
     const node = schema as Json
+    // Read by the handler, and only documented here: fields of native modules.
+    if (typeof node['x-schema'] === 'object') return convert(node['x-schema'] as Json, object)
     const kind = node['x-object-schema']
     if (typeof kind === 'string') return convertFields(node, kind, object)
     if (Array.isArray(node['x-filter-operators'])) return convertFilter(node, node['x-filter-operators'])

@@ -104,11 +104,15 @@ export const changePassword = platformOperation({
   },
 })
 
-/** Whoever holds a session may not go on guessing at the password behind it either. */
+/**
+ * Whoever holds a session may not go on guessing at the password behind it either. Where there is a second factor these
+ * guesses are counted by themselves: a right password clears what it was counted with, and must not clear wrong codes.
+ */
 export async function provePassword(context: PlatformContext, password: string): Promise<store.BuilderRow> {
   const { caller, passwords, throttle, address } = context
   const self = await context.inTransaction('read', (tx) => store.findSelf(tx, caller))
-  const proven = await throttle.guard({ realm, account: self.email, address }, async () =>
+  const counted = self.totpConfirmedAt === null ? realm : `${realm}: passwords in sessions`
+  const proven = await throttle.guard({ realm: counted, account: self.email, address }, async () =>
     (await passwords.verify(self.passwordHash, password)) ? self : undefined,
   )
   if (!proven) throw fail('password_wrong')

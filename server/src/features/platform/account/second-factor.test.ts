@@ -142,6 +142,17 @@ describe('a second factor', () => {
     expect(recoveryCodes).toHaveLength(10)
   })
 
+  test('is not guessed at by who shows a right password in between', async () => {
+    const person = await newSecured()
+    const remove = (code: string) =>
+      platform.call('DELETE', '/v1/platform/me/totp', { token: person.token, body: { password, code } })
+    for (const code of ['aaaaa-00000', 'aaaaa-00001', 'aaaaa-00002', 'aaaaa-00003', 'aaaaa-00004']) {
+      expect((await remove(code)).json.code).toBe('password_wrong')
+      expect((await post(person.token, ':enroll', { password })).json.code).toBe('totp_already_enabled')
+    }
+    expect((await remove('aaaaa-00005')).json.code).toBe('sign_in_throttled')
+  })
+
   test('leaves no secret in the database, the audit log or the log', async () => {
     const { accountId, builderId, secret, recoveryCodes } = await newSecured()
     const rows = await platform.db.database.as('portico_owner', async (tx) => [

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import sql from 'sql-template-tag'
 import type { Actor, BuilderCaller } from '../kernel/caller.ts'
 import { uuidv7 } from '../kernel/ids.ts'
@@ -11,7 +12,7 @@ export interface AuditEntry {
   readonly target: { readonly type: string; readonly id: string }
   readonly saasAppId?: string | null
   readonly organizationId?: string | null
-  /** The target as the API shows it. What is named like a secret is blacked out, and so is a token wherever it stands. */
+  /** The target as the API shows it; of one that is too large its size and its hash. What is named like a secret is blacked out, and so is a token wherever it stands. */
   readonly before?: object | null
   readonly after?: object | null
 }
@@ -57,6 +58,16 @@ export async function recordTenantAudit(
   await tx.rows(sql`SELECT portico.audit_in_organization(${redactTokens(JSON.stringify(entry))}::jsonb)`)
 }
 
+/**
+ * A page has 200 entries and an answer 32 MB. Nobody can remove an entry, so without a limit a few saves of a large model
+ * would leave a log that cannot be read any more.
+ */
+const stateBytesMax = 64 * 1024
+
 function safe(state: object | null | undefined): string | null {
-  return state ? redactTokens(JSON.stringify(redactValue(state))) : null
+  if (!state) return null
+  const text = redactTokens(JSON.stringify(redactValue(state)))
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= stateBytesMax) return text
+  return JSON.stringify({ tooLarge: true, bytes, sha256: createHash('sha256').update(text).digest('hex') })
 }

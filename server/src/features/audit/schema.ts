@@ -46,8 +46,14 @@ export const AuditEntry = Strict(
     target: Strict({ type: targetType, id: targetId }, { description: 'What it was done to.' }),
     saasAppId: Nullable(saasAppId),
     organizationId: Nullable(organizationId),
-    before: state('The target as it was, without secrets; null where it was made.', { name: 'Northwind' }),
-    after: state('The target as it became, without secrets; null where it ceased to be.', { name: 'Northwind Ltd' }),
+    before: state(
+      'The target as it was, without secrets; null where it was made. Of more than 64 KB: `tooLarge`, its bytes and sha256.',
+      { name: 'Northwind' },
+    ),
+    after: state(
+      'The target as it became, without secrets; null where it ceased to be. Of more than 64 KB as `before`.',
+      { name: 'Northwind Ltd' },
+    ),
     correlationId: Uuid('The request that did it.', '0199a1b2-0000-7000-8000-0000000000c1'),
   },
   { title: 'AuditEntry' },

@@ -31,3 +31,31 @@ test('a draft cannot grow part by part beyond what can be saved at once, and sta
   expect((await put(`o${count}`)).status).toBe(200)
   expect((await model.ask('DELETE', '/model/draft')).status).toBe(200)
 })
+
+test('the audit log stays readable, however large the drafts are that somebody saves', async () => {
+  const model = await newModelBuilder(platform)
+  const fields = Array.from({ length: 150 }, (_, index) => ({
+    fieldKey: `f${index}`,
+    label: 'x'.repeat(200),
+    dataType: 'text',
+  }))
+  const objects = (label: string) =>
+    Array.from({ length: 80 }, (_, index) => ({
+      ...{ objectKey: `o${index}`, label, pluralLabel: 'Os', nameField: 'f0' },
+      fields,
+    }))
+  for (let save = 0; save < 8; save++) {
+    const { status } = await model.ask('PUT', '/model/draft', { document: { objects: objects(`O${save}`) } })
+    expect(status).toBe(200)
+  }
+  const { status, json } = await platform.call<{ items: { action: string; after: object }[] }>(
+    'GET',
+    `/v1/platform/audit?saasAppId=${model.saasAppId}`,
+    { token: model.builder.token },
+  )
+  expect(status).toBe(200)
+  const saves = json.items.filter(({ action }) => action === 'model_draft.updated')
+  expect(saves).toHaveLength(8)
+  const large = { tooLarge: true, bytes: expect.any(Number), sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }
+  expect(saves[0]).toMatchObject({ before: large, after: large })
+})

@@ -9,6 +9,7 @@ import { applicationOperations } from './features/platform/applications/operatio
 import { platformContractOperations } from './features/platform/contract/operations.ts'
 import { modellingOperations } from './features/platform/modelling/operations.ts'
 import { recordOperations } from './features/records/operations.ts'
+import { relationshipOperations } from './features/relationships/operations.ts'
 import { tenancyOperations, tenancyVisitorOperations } from './features/tenancy/operations.ts'
 import { tenantSessionOperations, tenantSessionVisitorOperations } from './features/tenant-sessions/operations.ts'
 import { createRegistry } from './kernel/registry.ts'
@@ -21,6 +22,7 @@ export const registry = createRegistry<Context>([
   ...discoveryOperations,
   ...objectOperations,
   ...recordOperations,
+  ...relationshipOperations,
   ...diagnosticsOperations,
 ])
 

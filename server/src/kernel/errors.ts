@@ -36,7 +36,8 @@ const table = {
   },
   reference_not_found: {
     status: 400,
-    message: 'The request refers to a record, user, role or location that does not exist. `details` names the field.',
+    message:
+      'The request refers to a record, relationship, user, role or location that does not exist. `details` names the field.',
   },
   slug_reserved: {
     status: 400,
@@ -96,6 +97,7 @@ const table = {
   model_part_not_found: { status: 404, message: 'The role, relationship or location template was not found.' },
   release_not_found: { status: 404, message: 'The release was not found.' },
   record_not_found: { status: 404, message: 'The record was not found.' },
+  relationship_not_found: { status: 404, message: 'The relationship was not found.' },
   correlation_not_found: { status: 404, message: 'No request with this correlation id was found.' },
 
   method_not_allowed: { status: 405, message: 'The route does not know this method. `Allow` names those it knows.' },
@@ -119,6 +121,10 @@ const table = {
     message: 'A field cannot change in the state that the record is in. `details` names it.',
   },
   duplicate_value: { status: 409, message: 'Another record already has this value in a unique field.' },
+  relationship_restricts: {
+    status: 409,
+    message: 'Related records stand against archiving the record. `details` names the relationship.',
+  },
   record_archived: { status: 409, message: 'The record is archived. Restore it before changing it.' },
   email_taken: { status: 409, message: 'Somebody here already has this email address.' },
   last_owner: { status: 409, message: 'The last active owner cannot be removed, demoted or deactivated.' },

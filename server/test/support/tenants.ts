@@ -105,8 +105,9 @@ export async function createTenant<const P extends TenantPlan>(database: Databas
     insertApplication(tx, { appId, accountId, appKey, name: `Application ${appKey}`, schemaName }),
   )
   const bareRoles = (plan.dataRoles ?? []).map((key) => [key, { label: key, objects: {} }])
-  const { objects = [], roles = {} } = plan.model ?? {}
-  await applyModel(database, appId, { objects, roles: { ...Object.fromEntries(bareRoles), ...roles } })
+  const { objects = [], roles = {}, relationships = {} } = plan.model ?? {}
+  const allRoles = { ...Object.fromEntries(bareRoles), ...roles }
+  await applyModel(database, appId, { objects, roles: allRoles, relationships })
   const organizations: Record<string, TestOrganization> = {}
   for (const [name, organization] of Object.entries(plan.organizations)) {
     organizations[name] = await createOrganization(database, appId, name, organization)

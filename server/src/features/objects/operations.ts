@@ -6,6 +6,7 @@ import { type Context, operation } from '../../shared/context.ts'
 import { systemFieldKeys } from '../../shared/records/filter.ts'
 import { fieldsSchemas } from '../../shared/records/json-schema.ts'
 import { recordScope } from '../../shared/records/scope.ts'
+import { hopsFrom } from '../../shared/relationships/definitions.ts'
 import { ObjectList, ObjectParams, ObjectSchema } from './schema.ts'
 
 const area = 'Objects'
@@ -61,10 +62,20 @@ const getSchema = operation({
         fields: access.readable.map((field) =>
           fieldSchema(access, field.fieldKey, referenced(field.referenceObjectId)),
         ),
-        relationships: access.readable.flatMap((field) => {
-          const objectKey = referenced(field.referenceObjectId)
-          return objectKey ? [{ relationshipKey: field.fieldKey, objectKey, kind: 'reference' }] : []
-        }),
+        relationships: [
+          ...access.readable.flatMap((field) => {
+            const objectKey = referenced(field.referenceObjectId)
+            const { fieldKey: relationshipKey, label } = field
+            return objectKey ? [{ relationshipKey, label, objectKey, kind: 'reference' }] : []
+          }),
+          ...hopsFrom(access, profile).map(({ name, definition, inverse, access: far }) => ({
+            relationshipKey: name,
+            label: inverse ? definition.inverseLabel : definition.label,
+            objectKey: far.object.objectKey,
+            kind: 'relationship',
+            cardinality: definition.cardinality,
+          })),
+        ],
         searchState: access.object.searchState,
         sortValues: sortValues(access),
         jsonSchema: fieldsSchemas(access),

@@ -105,11 +105,23 @@ export const ObjectSchema = Strict(
     relationships: Type.Array(
       Strict({
         relationshipKey: Type.String({
-          description: 'Names the hop in `related` and `expand`.',
+          description:
+            'Names the hop in `related` and `expand`. `inverse:<key>` follows a relationship from its `to` end.',
           examples: ['company'],
         }),
+        label: Type.String({ description: 'What people call it, seen from here.', examples: ['Company'] }),
         objectKey: Type.String({ description: 'The object at the other end.', examples: ['company'] }),
-        kind: Type.Enum(['reference'], { description: 'How it is stored.', examples: ['reference'] }),
+        kind: Type.Enum(['reference', 'relationship'], {
+          description:
+            'reference: a field holds the id of the other record. relationship: links, under `/relationships`.',
+          examples: ['reference'],
+        }),
+        cardinality: Type.Optional(
+          Type.Enum(['one-to-many', 'many-to-many'], {
+            description: 'Of a relationship, seen from its `from` end.',
+            examples: ['many-to-many'],
+          }),
+        ),
       }),
       { description: 'Where one hop leads.' },
     ),

@@ -90,7 +90,7 @@ async function compareRelatives(asker: EnvelopeAsker): Promise<void> {
   const related = await searchAll(client, { filter })
   for (const record of (await searchAll(client, expansion)).records) {
     const relative = relativeOf(asker, deals.find(({ recordId }) => recordId === record.recordId)!)
-    const shown = record.expanded?.['company'] ?? null
+    const shown = (record.expanded?.['company'] ?? null) as RecordView | null
     expect([asker.name, record.recordId, shown?.recordId]).toEqual([asker.name, record.recordId, relative?.recordId])
     if (shown) expectView(asker, shown)
   }

@@ -72,7 +72,9 @@ export const RecordSchema = Strict(
         {},
         {
           additionalProperties: true,
-          description: 'Records behind the references named in `expand`; null where the caller sees none.',
+          description:
+            'By the names in `expand`: the record behind a reference, null where the caller sees none; of a relationship ' +
+            '`{records, hasMore}` with at most 20 related records.',
           'x-object-example': 'expanded',
         },
       ),
@@ -123,7 +125,7 @@ const filter = Type.Unsafe<unknown>(
     {
       additionalProperties: true,
       description:
-        'A tree: `{"and": […]}`, `{"or": […]}`, `{"not": …}`, `{"field", "op", "value"}` or `{"related": "<reference field>", "some": …}`. ' +
+        'A tree: `{"and": […]}`, `{"or": […]}`, `{"not": …}`, `{"field", "op", "value"}` or `{"related": "<reference field or relationship>", "some": …}`. ' +
         'At most 5 levels and 50 comparisons. Text compares without regard to case. Values: `$me`, `$now`, `$today`.',
       'x-object-example': 'filter',
       'x-filter-operators': operators,
@@ -169,7 +171,7 @@ export const SearchBody = Strict(
     expand: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 10,
-        description: 'Reference fields whose records to include.',
+        description: 'Reference fields and relationships whose records to include.',
         'x-object-example': 'expand',
       }),
     ),
@@ -215,7 +217,7 @@ export const GetQuery = Strict({
   expand: Type.Optional(
     Type.Array(Type.String(), {
       maxItems: 10,
-      description: 'Reference fields whose records to include. Repeatable.',
+      description: 'Reference fields and relationships whose records to include. Repeatable.',
       'x-object-example': 'expand',
     }),
   ),

@@ -84,12 +84,14 @@ const archive = operation({
   method: 'DELETE',
   path: `${base}/{recordId}`,
   summary: 'Archive a record.',
-  description: 'It leaves lists, counts and search, and can be restored. Archiving it again changes nothing.',
+  description:
+    'It leaves lists, counts and search, and can be restored. Archiving it again changes nothing. Relationships that start ' +
+    'at it end, refuse, or archive the related records (at most 1,000), as the model says of each.',
   params: schema.RecordParams,
   query: RevisionQuery,
   ifMatch: true,
   responses: { 200: schema.RecordSchema },
-  errors: [...changeErrors, 'permission_denied'],
+  errors: [...changeErrors, 'permission_denied', 'relationship_restricts'],
 
   async handler(context, { params, query, ifMatch }) {
     const scope = await recordScope(context, params.objectKey)

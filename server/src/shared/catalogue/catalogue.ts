@@ -3,6 +3,7 @@ import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { Field } from './field.ts'
 
+import { type RelationshipDefinition, readRelationships } from './relationships.ts'
 /**
  * The objects of an application as its callers work with them: definitions, physical tables, permissions of its role
  * templates. Read once for each state of the application (its epoch) and then shared by all requests.
@@ -40,6 +41,8 @@ export interface ApplicationModel {
   /** By role template key, then by object id. */
   readonly permissions: ReadonlyMap<string, ReadonlyMap<string, ObjectPermission>>
 }
+  /** By key. */
+  readonly relationships: ReadonlyMap<string, RelationshipDefinition>
 
 export interface Catalogue {
   /**
@@ -108,6 +111,7 @@ export async function readModel(tx: Tx, appId: string, epoch: string): Promise<A
     const nameField = fieldsByKey.get(nameFieldKey)
     if (!nameField) throw new Error(`Object ${row.objectKey} has no name field.`)
     return { ...rest, table: `"${schemaName}"."${tableName}"`, nameField, fields, fieldsByKey }
+    readRelationships(tx, appId),
   })
   const permissions = new Map<string, Map<string, ObjectPermission>>()
   for (const { templateKey, objectId, fields, ...permission } of permissionRows) {
@@ -123,3 +127,4 @@ export async function readModel(tx: Tx, appId: string, epoch: string): Promise<A
     permissions,
   }
 }
+    relationships,

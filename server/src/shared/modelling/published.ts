@@ -75,7 +75,7 @@ export async function readPublished(tx: Tx, appId: string): Promise<PublishedMod
       FROM portico.relationship_definition r
       JOIN portico.object_definition f ON f.app_id = r.app_id AND f.object_id = r.from_object_id
       JOIN portico.object_definition t ON t.app_id = r.app_id AND t.object_id = r.to_object_id
-      WHERE r.app_id = ${appId} ORDER BY r.relationship_key`),
+      WHERE r.app_id = ${appId} AND r.kind = 'custom' ORDER BY r.relationship_key`),
     tx.rows<{ key: string } & LocationDocument>(sql`
       SELECT template_key AS key, label FROM portico.location_template WHERE app_id = ${appId} ORDER BY template_key`),
   ])

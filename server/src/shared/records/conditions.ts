@@ -4,6 +4,7 @@ import { visible } from '../access/envelope.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { foldedExpression } from '../modelling/physical-table.ts'
+import { columnsOfHop } from '../relationships/definitions.ts'
 import { escapeLike } from '../search-text.ts'
 import type { Condition, Target } from './filter.ts'
 
@@ -27,6 +28,16 @@ export function conditionSql(condition: Condition, alias: string, caller: Caller
       return sql`EXISTS (SELECT FROM ${raw(condition.access.object.table)} r
         WHERE ${visible(caller, 'r')} AND r.record_id = ${column(alias, condition.field.column)} AND r.archived_at IS NULL
           AND ${conditionSql(condition.condition, 'r', caller)})`
+    case 'linked': {
+      // An archived record is related to nothing while it is; its links wait for it to be restored.
+      const { near, far } = columnsOfHop(condition.hop)
+      const { access, definition } = condition.hop
+      return sql`(${column(alias, 'archived_at')} IS NULL AND EXISTS (SELECT FROM portico.record_relationship l
+        JOIN ${raw(access.object.table)} r ON r.record_id = l.${raw(far)}
+        WHERE l.organization_id = ${caller.organizationId} AND l.definition_id = ${definition.definitionId}
+          AND l.${raw(near)} = ${column(alias, 'record_id')} AND ${visible(caller, 'r')} AND r.archived_at IS NULL
+          AND ${conditionSql(condition.condition, 'r', caller)}))`
+    }
     case 'compare':
       return comparison(condition, alias)
   }

@@ -5,7 +5,8 @@ import { dataTypeOf, type Operator, operators } from '../catalogue/data-types.ts
 import type { Field } from '../catalogue/field.ts'
 import { BadValue, readText } from '../catalogue/values.ts'
 import { comparedColumn } from '../modelling/physical-table.ts'
-import { noSuchField } from './hints.ts'
+import { type Hop, hopNamed } from '../relationships/definitions.ts'
+import { noSuchField, noSuchHop } from './hints.ts'
 
 /**
  * The filter language (contract 4): a tree of `and`, `or`, `not`, comparisons and one-hop `related`. This file reads and
@@ -22,6 +23,7 @@ export type Condition =
       readonly values: readonly unknown[]
     }
   | { readonly kind: 'related'; readonly field: Field; readonly access: ObjectAccess; readonly condition: Condition }
+  | { readonly kind: 'linked'; readonly hop: Hop; readonly condition: Condition }
 
 /** What a comparison or a sort works on: a field of the object, or one of the names that every record has. */
 export interface Target {
@@ -96,17 +98,17 @@ class FilterReader {
     hops: number,
   ): Condition {
     if (hops > 0) refuse(at, '`related` reaches one hop, not further.')
-    const field = typeof node['related'] === 'string' ? access.readableByKey.get(node['related']) : undefined
-    if (!field) throw fail('unknown_field', { field: `${at}.related`, message: noSuchField(node['related'], access) })
-    const target =
-      field.referenceObjectId === null ? undefined : this.scope.profile.byObjectId.get(field.referenceObjectId)
-    if (!target) refuse(`${at}.related`, 'Expected a reference field to an object that you may read.')
-    return {
-      kind: 'related',
-      field,
-      access: target,
-      condition: this.read(node['some'], `${at}.some`, target, depth + 1, 1),
-    }
+    const { profile } = this.scope
+    const name = node['related']
+    const field = typeof name === 'string' ? access.readableByKey.get(name) : undefined
+    const target = field?.referenceObjectId ? profile.byObjectId.get(field.referenceObjectId) : undefined
+    const some = (object: ObjectAccess) => this.read(node['some'], `${at}.some`, object, depth + 1, 1)
+    // A reference comes first: a relationship of its name that is added later changes no query.
+    if (field && target) return { kind: 'related', field, access: target, condition: some(target) }
+    const hop = hopNamed(name, access, profile)
+    if (hop) return { kind: 'linked', hop, condition: some(hop.access) }
+    if (field) refuse(`${at}.related`, 'Expected a reference field to an object that you may read, or a relationship.')
+    throw fail('unknown_field', { field: `${at}.related`, message: noSuchHop(name, access, profile) })
   }
 
   private comparison(node: Record<string, unknown>, at: string, access: ObjectAccess): Condition {

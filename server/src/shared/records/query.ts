@@ -3,9 +3,10 @@ import { pageSizeDefault } from '../../kernel/schemas.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
 import type { Field } from '../catalogue/field.ts'
 import type { Cursors } from '../cursors.ts'
-import { searchPatterns } from '../search-text.ts'
+import { type Hop, hopNamed } from '../relationships/definitions.ts'
+import { type Words, wordsOf } from '../search-text.ts'
 import { type Condition, type FilterScope, parseFilter } from './filter.ts'
-import { noSuchField } from './hints.ts'
+import { noSuchField, noSuchHop } from './hints.ts'
 import { parseSort, type Sort } from './sort.ts'
 
 /** A search of records as it arrives (contract 4). Its shape has been validated; names and values have not. */
@@ -26,8 +27,8 @@ export interface SearchBody {
 export interface Selection {
   readonly access: ObjectAccess
   readonly filter: Condition | undefined
-  /** LIKE patterns; undefined when nothing is searched for, empty when nothing can be found. */
-  readonly patterns: readonly string[] | undefined
+  /** Undefined when nothing is searched for. */
+  readonly words: Words | undefined
   readonly includeArchived: boolean
 }
 
@@ -40,11 +41,16 @@ export interface RecordQuery extends Selection {
   readonly fields: readonly Field[]
   /** The fields to read: those, the one that names the record, and those whose records are expanded. */
   readonly columns: readonly Field[]
-  readonly expand: readonly { readonly field: Field; readonly access: ObjectAccess }[]
+  readonly expand: readonly Expansion[]
   readonly includeTotal: boolean
   /** What a cursor of this query is bound to. */
   readonly identity: unknown
 }
+
+/** What `expand` includes: the record behind a reference, or the records at the other end of a relationship. */
+export type Expansion =
+  | { readonly name: string; readonly field: Field; readonly access: ObjectAccess; readonly hop?: never }
+  | { readonly name: string; readonly field?: never; readonly hop: Hop }
 
 export function parseSelection(
   body: Pick<SearchBody, 'filter' | 'search' | 'includeArchived'>,
@@ -54,17 +60,9 @@ export function parseSelection(
   return {
     access: scope.access,
     filter: body.filter === undefined ? undefined : parseFilter(body.filter, scope),
-    patterns: searched === undefined ? undefined : patternsOf(searched),
+    words: searched === undefined ? undefined : wordsOf(searched, 'search'),
     includeArchived: body.includeArchived ?? false,
   }
-}
-
-const searchWordsMax = 16
-
-function patternsOf(search: string): string[] {
-  const patterns = searchPatterns(search)
-  if (patterns.length <= searchWordsMax) return patterns
-  throw fail('validation_failed', { field: 'search', message: `Expected at most ${searchWordsMax} different words.` })
 }
 
 export function parseQuery(body: SearchBody, scope: FilterScope, cursors: Cursors): RecordQuery {
@@ -115,21 +113,21 @@ function withFields(fields: readonly Field[], more: readonly (Field | undefined)
   return missing.size === 0 ? fields : [...fields, ...missing]
 }
 
-export function expansions(names: readonly string[], { access, profile }: FilterScope): RecordQuery['expand'] {
+export function expansions(names: readonly string[], { access, profile }: FilterScope): readonly Expansion[] {
   return names.map((name, index) => {
     const position = `expand[${index}]`
     // Here and not in the schema: `uniqueItems` takes time by the square of a list, however short the list may be.
     if (names.indexOf(name) < index)
       throw fail('validation_failed', { field: position, message: 'Name each field once.' })
     const field = access.readableByKey.get(name)
-    if (!field) throw fail('unknown_field', { field: position, message: noSuchField(name, access) })
-    const target = field.referenceObjectId === null ? undefined : profile.byObjectId.get(field.referenceObjectId)
-    if (!target) {
-      throw fail('validation_failed', {
-        field: position,
-        message: 'Expected a reference to an object that you may read.',
-      })
-    }
-    return { field, access: target }
+    const target = field?.referenceObjectId ? profile.byObjectId.get(field.referenceObjectId) : undefined
+    if (field && target) return { name, field, access: target }
+    const hop = hopNamed(name, access, profile)
+    if (hop) return { name, hop }
+    if (!field) throw fail('unknown_field', { field: position, message: noSuchHop(name, access, profile) })
+    throw fail('validation_failed', {
+      field: position,
+      message: 'Expected a reference to an object that you may read, or a relationship.',
+    })
   })
 }

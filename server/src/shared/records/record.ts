@@ -19,7 +19,13 @@ export interface RecordView {
   readonly archivedAt: string | null
   readonly revision: number
   readonly access: { readonly canUpdate: boolean; readonly canArchive: boolean }
-  expanded?: Record<string, RecordView | null>
+  /** By the name in `expand`: the record behind a reference, or those at the other end of a relationship. */
+  expanded?: Record<string, RecordView | RelatedViews | null>
+}
+
+export interface RelatedViews {
+  readonly records: readonly RecordView[]
+  readonly hasMore: boolean
 }
 
 export interface EnvelopeRow {

@@ -1,6 +1,7 @@
 import { fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import { mayPlace } from '../access/envelope.ts'
+import { followDeleteRules, newCascade } from '../relationships/delete-rules.ts'
 import { changeRecord } from './change.ts'
 import {
   type FieldValues,
@@ -98,25 +99,35 @@ export async function updateRecord(
   })
 }
 
-/** Archiving what is archived, and restoring what is not, changes nothing. */
+/**
+ * Archiving what is archived, and restoring what is not, changes nothing. Archiving does what the relationships of the record
+ * ask for; `cascade` counts the records that one request archives that way.
+ */
 export async function setArchived(
   scope: RecordScope,
   recordId: string,
   archived: boolean,
   expectedRevision?: number,
   ifMatch?: number,
+  cascade = newCascade(),
 ): Promise<RecordRow> {
   const { access, caller, tx } = scope
   const before = await lockRecord(scope, recordId)
   if (!access.archive) throw fail('permission_denied')
   requireRevision(before.revision, expectedRevision, ifMatch)
   if ((before.archived_at !== null) === archived) return before
-  return changeRecord(tx, caller, access, before, {
+  const row = await changeRecord(tx, caller, access, before, {
     operation: archived ? 'archived' : 'restored',
     values: new Map(),
     placement: placementOf(before),
     externalKey: before.external_key,
   })
+  if (archived) {
+    await followDeleteRules(scope, before.record_id, cascade, (related, relatedId) =>
+      setArchived(related, relatedId, true, undefined, undefined, cascade),
+    )
+  }
+  return row
 }
 
 /** Updates the live record with this key, or creates it. Two that race to create: the loser updates. */

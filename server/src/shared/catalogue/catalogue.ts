@@ -84,7 +84,7 @@ interface PermissionRow {
 
 /** Reads the model of one application as it stands in this transaction. What is archived is left out: it does not exist. */
 export async function readModel(tx: Tx, appId: string, epoch: string): Promise<ApplicationModel> {
-  const [objectRows, fieldRows, permissionRows] = await Promise.all([
+  const [objectRows, fieldRows, permissionRows, relationships] = await Promise.all([
     tx.rows<ObjectRow>(sql`
       SELECT o.object_id AS "objectId", o.object_key AS "objectKey", o.label, o.plural_label AS "pluralLabel", o.kind,
         a.schema_name AS "schemaName", o.table_name AS "tableName", o.name_field_key AS "nameFieldKey",

@@ -2,8 +2,8 @@ import sql from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { Field } from './field.ts'
-
 import { type RelationshipDefinition, readRelationships } from './relationships.ts'
+
 /**
  * The objects of an application as its callers work with them: definitions, physical tables, permissions of its role
  * templates. Read once for each state of the application (its epoch) and then shared by all requests.
@@ -38,11 +38,11 @@ export interface ApplicationModel {
   readonly objects: readonly ObjectDefinition[]
   readonly byKey: ReadonlyMap<string, ObjectDefinition>
   readonly byId: ReadonlyMap<string, ObjectDefinition>
+  /** By key. */
+  readonly relationships: ReadonlyMap<string, RelationshipDefinition>
   /** By role template key, then by object id. */
   readonly permissions: ReadonlyMap<string, ReadonlyMap<string, ObjectPermission>>
 }
-  /** By key. */
-  readonly relationships: ReadonlyMap<string, RelationshipDefinition>
 
 export interface Catalogue {
   /**
@@ -103,6 +103,7 @@ export async function readModel(tx: Tx, appId: string, epoch: string): Promise<A
                     FROM portico.field_permission f
                    WHERE f.app_id = p.app_id AND f.template_key = p.template_key AND f.object_id = p.object_id), '{}') AS fields
       FROM portico.object_permission p WHERE p.app_id = ${appId}`),
+    readRelationships(tx, appId),
   ])
   const objects = objectRows.map((row) => {
     const fields = fieldRows.filter((field) => field.objectId === row.objectId)
@@ -111,7 +112,6 @@ export async function readModel(tx: Tx, appId: string, epoch: string): Promise<A
     const nameField = fieldsByKey.get(nameFieldKey)
     if (!nameField) throw new Error(`Object ${row.objectKey} has no name field.`)
     return { ...rest, table: `"${schemaName}"."${tableName}"`, nameField, fields, fieldsByKey }
-    readRelationships(tx, appId),
   })
   const permissions = new Map<string, Map<string, ObjectPermission>>()
   for (const { templateKey, objectId, fields, ...permission } of permissionRows) {
@@ -124,7 +124,7 @@ export async function readModel(tx: Tx, appId: string, epoch: string): Promise<A
     objects,
     byKey: new Map(objects.map((object) => [object.objectKey, object])),
     byId: new Map(objects.map((object) => [object.objectId, object])),
+    relationships,
     permissions,
   }
 }
-    relationships,

@@ -51,6 +51,26 @@ function requireRoom(document: ModelDocument): void {
   throw fail('payload_too_large', { message: `The draft would be larger than ${draftBytesMax} bytes.` })
 }
 
+/** PostgreSQL keeps neither U+0000 nor half a surrogate pair; the schema of a document lets both pass as text. */
+function requireStorable(document: ModelDocument): void {
+  const field = unstorablePath(document, 'document')
+  if (field === undefined) return
+  throw fail('validation_failed', { field, message: 'Must be well-formed text without the character U+0000.' })
+}
+
+function unstorablePath(value: unknown, path: string): string | undefined {
+  if (typeof value === 'string') return isStorable(value) ? undefined : path
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, part] of Object.entries(value)) {
+    if (!isStorable(key)) return path
+    const found = unstorablePath(part, Array.isArray(value) ? `${path}[${key}]` : `${path}.${key}`)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const isStorable = (text: string) => !text.includes('\0') && text.isWellFormed()
+
 /** What was changed, for the audit log. */
 export interface Told {
   readonly action: string
@@ -78,6 +98,7 @@ export async function changeDraft(
   requireRevision(before.revision, expectedRevision, ifMatch)
   const document = edit(before.document)
   requireRoom(document)
+  requireStorable(document)
   const { releaseNumber } = isWhole ? await publishedOf(context, place) : { releaseNumber: before.basedOnRelease }
   const draft = {
     document,

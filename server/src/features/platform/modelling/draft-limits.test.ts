@@ -59,3 +59,30 @@ test('the audit log stays readable, however large the drafts are that somebody s
   const large = { tooLarge: true, bytes: expect.any(Number), sha256: expect.stringMatching(/^[0-9a-f]{64}$/) }
   expect(saves[0]).toMatchObject({ before: large, after: large })
 })
+
+test.each(['a\u0000b', 'a\ud800b'])('text that no database keeps is refused by name: %j', async (text) => {
+  const model = await newModelBuilder(platform)
+  const name = { fieldKey: 'name', label: 'Name', dataType: 'text' }
+  const object = { objectKey: 'deal', label: 'Deal', pluralLabel: 'Deals', nameField: 'name', fields: [name] }
+  const put = (document: object) => model.ask('PUT', '/model/draft', { document })
+  const choice = { fieldKey: 's', label: 'S', dataType: 'select', options: [{ value: text, label: 'X' }] }
+  const roles = { sales: { label: 'Sales', objects: { [text]: { read: true } } } }
+  for (const [document, field] of [
+    [{ objects: [{ ...object, label: text }] }, 'document.objects[0].label'],
+    [{ objects: [{ ...object, fields: [name, choice] }] }, 'document.objects[0].fields[1].options[0].value'],
+    [{ objects: [object], roles }, 'document.roles.sales.objects'],
+  ] as const) {
+    const { status, json } = await put(document)
+    expect([status, json['code'], json['details']]).toEqual([
+      400,
+      'validation_failed',
+      [expect.objectContaining({ field })],
+    ])
+  }
+  const role = await model.ask('PUT', '/model/draft/roles/sales', { part: { label: text, objects: {} } })
+  expect([role.status, role.json['details']]).toEqual([
+    400,
+    [expect.objectContaining({ field: 'document.roles.sales.label' })],
+  ])
+  expect((await put({ objects: [object] })).status).toBe(200)
+})

@@ -42,7 +42,7 @@ export async function makeTenant(connection: ConnectionSettings, pepper: Uint8Ar
     const appId = newId()
     const schemaName = `app_${randomBytes(6).toString('hex')}`
     await database.as('portico_owner', (tx) =>
-      insertApplication(tx, { appId, accountId, appKey: 'bench', name: 'Bench', schemaName }),
+      insertApplication(tx, { appId, accountId, appKey: 'bench', name: 'Bench', schemaName }, null),
     )
     await applyModel(database, appId, demoModel)
     const model = await database.as('portico_owner', (tx) => readModel(tx, appId, ''))

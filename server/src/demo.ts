@@ -5,6 +5,7 @@ import { hash } from '@node-rs/argon2'
 import { companies, deals, demoModel } from './demo-content.ts'
 import { type DemoProgress, openProgress } from './demo-progress.ts'
 import { existsCredential, insertCredential, type NewCredential } from './features/credentials/store.ts'
+import { nativeObjects } from './features/modules/native-objects.ts'
 import { insertBuilderSession } from './features/platform/account/session-store.ts'
 import { existsAccount, insertAccount } from './features/platform/account/store.ts'
 import { findApplications, insertApplication } from './features/platform/applications/store.ts'
@@ -176,7 +177,7 @@ async function makeApplication(seed: Seed, accountId: string, appKey: string, na
     const appId = newId()
     const schemaName = `app_${randomBytes(6).toString('hex')}`
     return database.as('portico_owner', async (tx) => {
-      await insertApplication(tx, { appId, accountId, appKey, name, schemaName })
+      await insertApplication(tx, { appId, accountId, appKey, name, schemaName }, nativeObjects)
       return keep(appId)
     })
   })

@@ -125,6 +125,7 @@ async function runUnlocked(
       if (made) say(`Made a demo: ${made}`)
     }
     await sayHowToBegin(config, service.database, keys)
+    service.nativeUpgrade.start()
     if (!told.aborted) await serve(config, log, service, told)
   } finally {
     await worker.close()

@@ -127,7 +127,7 @@ describe('with DATABASE_URL', () => {
     for (const [index, appId] of appIds.entries()) {
       const { accountId } = await createAccount(test.database)
       const application = { appId, accountId, appKey: 'same', name: 'Same', schemaName: `app_00000000000${index}` }
-      await test.database.as('portico_owner', (tx) => insertApplication(tx, application))
+      await test.database.as('portico_owner', (tx) => insertApplication(tx, application, null))
     }
     const file = await write('widget.json', model('widget', ['name']))
     const environment = { DATABASE_URL: urlOf(test.connection) }
@@ -205,8 +205,8 @@ async function objectKeys(as: 'owner' | 'support' = 'owner'): Promise<string[]> 
   const response = await fetch(`${demo.baseUrl}/v1/apps/${app.saasAppId}/objects`, {
     headers: { authorization: `Bearer ${app.organizations[0].users[as].token}` },
   })
-  const { objects } = (await response.json()) as { objects: { objectKey: string }[] }
-  return objects.map((object) => object.objectKey)
+  const { objects } = (await response.json()) as { objects: { objectKey: string; kind: string }[] }
+  return objects.filter(({ kind }) => kind === 'custom').map((object) => object.objectKey)
 }
 
 async function freePort(): Promise<number> {

@@ -2,6 +2,7 @@ import type { AnyCaller } from './kernel/caller.ts'
 import { type Clock, systemClock } from './kernel/clock.ts'
 import type { BaseContext } from './kernel/operation.ts'
 import { createPipeline, type Invoke, type Outcome, type Request, requireToken } from './kernel/pipeline.ts'
+import { nativeModules } from './native-modules.ts'
 import { platformRegistry, registry, tenantRegistry, tenantVisitorRegistry, visitorRegistry } from './operations.ts'
 import type { ConnectionSettings } from './ports/database/port.ts'
 import type { AccessProfile } from './shared/access/permissions.ts'
@@ -28,6 +29,7 @@ import type { MailQueue } from './shared/mail/queue.ts'
 import { startMaintenance } from './shared/maintenance.ts'
 import { createMetrics } from './shared/metrics.ts'
 import { createIndexBuilder } from './shared/modelling/index-builder.ts'
+import { createNativeUpgrade, type NativeUpgrade } from './shared/modelling/native-upgrade.ts'
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
 import { fieldsSchemas } from './shared/records/json-schema.ts'
@@ -70,6 +72,8 @@ export interface Service {
   readonly database: Database
   readonly invoke: Invoke<Context>
   readonly http: HttpSurface
+  /** Brings applications that miss native modules or fields of them to these, in the background. */
+  readonly nativeUpgrade: Pick<NativeUpgrade, 'start' | 'idle'>
   /** After the HTTP surface has drained. */
   close(): Promise<void>
 }
@@ -100,6 +104,7 @@ export function createService(options: ServiceOptions): Service {
   const share = createFairShare(Math.max(1, Math.floor((poolSize * 3) / 4)))
   const indexBuilder = createIndexBuilder({ database, log })
   indexBuilder.resume()
+  const nativeUpgrade = createNativeUpgrade({ database, native: nativeModules.objects, indexBuilder, log })
   const idempotency = createIdempotency({ clock, secrets })
   const cursors = createCursors(keys.cursors)
   const links = createLinks(baseUrl)
@@ -111,7 +116,7 @@ export function createService(options: ServiceOptions): Service {
     transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
     idempotency,
     services: {
-      catalogue: createCatalogue(),
+      catalogue: createCatalogue(nativeModules),
       cursors,
       contract: { project: createContractSource(baseUrl) },
       diagnostics,
@@ -154,7 +159,7 @@ export function createService(options: ServiceOptions): Service {
         project: createPlatformContract([...visitorRegistry.operations, ...platformRegistry.operations], baseUrl),
       },
       billing: { catalog: options.billingCatalog ?? defaultCatalog },
-      modelling: { buildIndexes: indexBuilder.build },
+      modelling: { buildIndexes: indexBuilder.build, nativeObjects: nativeModules.objects },
     },
   })
   const visitors = createPipeline<VisitorContext>({
@@ -218,8 +223,10 @@ export function createService(options: ServiceOptions): Service {
     database,
     invoke,
     http,
+    nativeUpgrade,
     async close() {
       stopMaintenance()
+      await nativeUpgrade.stop()
       await indexBuilder.idle()
       await Promise.all([diagnostics.close(), lastUse.close()])
       await database.close()

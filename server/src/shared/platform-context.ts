@@ -8,6 +8,7 @@ import type { Passwords } from './identity/passwords.ts'
 import type { SignInThrottle } from './identity/sign-in-throttle.ts'
 import type { Links } from './links.ts'
 import type { MailQueue } from './mail/queue.ts'
+import type { NativeObjects } from './modelling/native-objects.ts'
 import type { Secrets } from './secrets.ts'
 
 /** What builders and those who want to become one share. */
@@ -35,6 +36,8 @@ export interface PlatformContext extends BaseContext<BuilderCaller>, PlatformSer
   /** What accounts can subscribe to. */
   readonly billing: { readonly catalog: BillingCatalog }
   readonly modelling: {
+    /** What every application is born with. */
+    readonly nativeObjects: NativeObjects
     /** Builds the indexes that the fields of an application still wait for, in the background. Call it after the commit. */
     buildIndexes(saasAppId: string): void
   }

@@ -265,6 +265,7 @@ function catalogued(field: ModuleField): Field {
     dataType: field.dataType,
     column: field.fieldKey,
     required: field.required ?? false,
+    readOnly: field.readOnly ?? false,
     unique: field.unique ?? false,
     indexed: field.indexed ?? false,
     indexState: 'ready',

@@ -1,7 +1,7 @@
 import type { Operation } from '../../kernel/operation.ts'
 import { AppParams, Strict } from '../../kernel/schemas.ts'
 import { accessProfile, type ObjectAccess } from '../../shared/access/permissions.ts'
-import { dataTypeOf } from '../../shared/catalogue/data-types.ts'
+import { dataTypeOf, isReadOnly } from '../../shared/catalogue/data-types.ts'
 import { type Context, operation } from '../../shared/context.ts'
 import { systemFieldKeys } from '../../shared/records/filter.ts'
 import { fieldsSchemas } from '../../shared/records/json-schema.ts'
@@ -114,7 +114,7 @@ function fieldSchema(access: ObjectAccess, fieldKey: string, referenceKey: strin
     dataType: field.dataType,
     required: field.required,
     unique: field.unique,
-    readOnly: type.readOnly ?? false,
+    readOnly: isReadOnly(field),
     filterable: type.operators.length > 0,
     sortable: type.sortable,
     searchable: field.searchable,

@@ -1,6 +1,6 @@
 import type { Caller } from '../../kernel/caller.ts'
 import type { ApplicationModel, ObjectDefinition } from '../catalogue/catalogue.ts'
-import { dataTypeOf } from '../catalogue/data-types.ts'
+import { isReadOnly } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 
 /**
@@ -51,7 +51,7 @@ function buildProfile(model: ApplicationModel, caller: Caller): AccessProfile {
 }
 
 function everything(object: ObjectDefinition): ObjectAccess {
-  const writable = object.fields.filter((field) => !dataTypeOf(field).readOnly)
+  const writable = object.fields.filter((field) => !isReadOnly(field))
   return access(object, { create: true, update: true, archive: true }, object.fields, writable)
 }
 
@@ -64,7 +64,7 @@ function union(model: ApplicationModel, caller: Caller, object: ObjectDefinition
   )
   const writable = readable.filter(
     (field) =>
-      !dataTypeOf(field).readOnly &&
+      !isReadOnly(field) &&
       reading.some(
         (grant) =>
           (grant.create || grant.update) &&

@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
+import { type Behaviours, noBehaviours, type ObjectBehaviour } from './behaviour.ts'
 import type { Field } from './field.ts'
 import { type RelationshipDefinition, readRelationships } from './relationships.ts'
 
@@ -22,6 +23,8 @@ export interface ObjectDefinition {
   readonly searchState: 'building' | 'ready'
   readonly fields: readonly Field[]
   readonly fieldsByKey: ReadonlyMap<string, Field>
+  /** Of a native object. */
+  readonly behaviour?: ObjectBehaviour | undefined
 }
 
 export interface ObjectPermission {
@@ -52,13 +55,13 @@ export interface Catalogue {
   modelFor(tx: Tx, caller: Caller): ApplicationModel | Promise<ApplicationModel>
 }
 
-export function createCatalogue(): Catalogue {
+export function createCatalogue({ behaviours }: { readonly behaviours: Behaviours }): Catalogue {
   const models = new Map<string, ApplicationModel>()
   return {
     modelFor(tx, caller) {
       const known = models.get(caller.appId)
       if (known?.epoch === caller.epochs.application) return known
-      return readModel(tx, caller.appId, caller.epochs.application).then((model) => {
+      return readModel(tx, caller.appId, caller.epochs.application, behaviours).then((model) => {
         models.set(caller.appId, model)
         return model
       })
@@ -66,7 +69,7 @@ export function createCatalogue(): Catalogue {
   }
 }
 
-interface ObjectRow extends Omit<ObjectDefinition, 'table' | 'nameField' | 'fields' | 'fieldsByKey'> {
+interface ObjectRow extends Omit<ObjectDefinition, 'table' | 'nameField' | 'fields' | 'fieldsByKey' | 'behaviour'> {
   readonly schemaName: string
   readonly tableName: string
   readonly nameFieldKey: string
@@ -83,7 +86,12 @@ interface PermissionRow {
 }
 
 /** Reads the model of one application as it stands in this transaction. What is archived is left out: it does not exist. */
-export async function readModel(tx: Tx, appId: string, epoch: string): Promise<ApplicationModel> {
+export async function readModel(
+  tx: Tx,
+  appId: string,
+  epoch: string,
+  behaviours: Behaviours = noBehaviours,
+): Promise<ApplicationModel> {
   const [objectRows, fieldRows, permissionRows, relationships] = await Promise.all([
     tx.rows<ObjectRow>(sql`
       SELECT o.object_id AS "objectId", o.object_key AS "objectKey", o.label, o.plural_label AS "pluralLabel", o.kind,
@@ -93,7 +101,7 @@ export async function readModel(tx: Tx, appId: string, epoch: string): Promise<A
       WHERE app_id = ${appId} AND o.archived_at IS NULL ORDER BY o.object_key`),
     tx.rows<FieldRow>(sql`
       SELECT object_id AS "objectId", field_id AS "fieldId", field_key AS "fieldKey", label, data_type AS "dataType",
-        column_name AS "column", required, is_unique AS "unique", indexed, index_state AS "indexState", searchable,
+        column_name AS "column", required, read_only AS "readOnly", is_unique AS "unique", indexed, index_state AS "indexState", searchable,
         search_tag AS "searchTag", options, validation, reference_object_id AS "referenceObjectId"
       FROM portico.field_definition WHERE app_id = ${appId} AND archived_at IS NULL ORDER BY object_id, position`),
     tx.rows<PermissionRow>(sql`
@@ -106,12 +114,15 @@ export async function readModel(tx: Tx, appId: string, epoch: string): Promise<A
     readRelationships(tx, appId),
   ])
   const objects = objectRows.map((row) => {
-    const fields = fieldRows.filter((field) => field.objectId === row.objectId)
+    const behaviour = row.kind === 'native' ? behaviours.get(row.objectKey) : undefined
+    const fields = fieldRows
+      .filter((field) => field.objectId === row.objectId)
+      .map((field) => ({ ...field, behaviour: behaviour?.fields.get(field.fieldKey) }))
     const fieldsByKey = new Map(fields.map((field) => [field.fieldKey, field]))
     const { schemaName, tableName, nameFieldKey, ...rest } = row
     const nameField = fieldsByKey.get(nameFieldKey)
     if (!nameField) throw new Error(`Object ${row.objectKey} has no name field.`)
-    return { ...rest, table: `"${schemaName}"."${tableName}"`, nameField, fields, fieldsByKey }
+    return { ...rest, table: `"${schemaName}"."${tableName}"`, nameField, fields, fieldsByKey, behaviour }
   })
   const permissions = new Map<string, Map<string, ObjectPermission>>()
   for (const { templateKey, objectId, fields, ...permission } of permissionRows) {

@@ -222,6 +222,11 @@ export function dataTypeOf(field: Field): DataType {
   return dataTypes[field.dataType]
 }
 
+/** Does the service set it, whatever a client sends? */
+export function isReadOnly(field: Field): boolean {
+  return field.readOnly || dataTypeOf(field).readOnly === true
+}
+
 function optionValues(field: Field): string[] {
   return (field.options ?? []).map((option) => option.value)
 }

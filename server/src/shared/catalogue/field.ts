@@ -1,3 +1,4 @@
+import type { FieldBehaviour } from './behaviour.ts'
 import type { DataTypeKey } from './data-types.ts'
 
 export interface FieldOption {
@@ -25,6 +26,8 @@ export interface Field {
   /** Unquoted; columns are named by the service: `f_…`, with the shadow `x_…` beside it. */
   readonly column: string
   readonly required: boolean
+  /** Set by the service: a body that names it is refused. */
+  readonly readOnly: boolean
   readonly unique: boolean
   readonly indexed: boolean
   readonly indexState: 'none' | 'building' | 'ready' | 'failed'
@@ -33,4 +36,6 @@ export interface Field {
   readonly options: readonly FieldOption[] | null
   readonly validation: Validation
   readonly referenceObjectId: string | null
+  /** Of a field of a native object, where the model was read with behaviours. */
+  readonly behaviour?: FieldBehaviour | undefined
 }

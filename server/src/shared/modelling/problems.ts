@@ -33,10 +33,13 @@ const reservedFieldKeys = new Set([
   'prototype',
 ])
 
+/** Objects that every application has beside its own, with the keys of their fields. A document may name them. */
+export type NativeKeys = ReadonlyMap<string, ReadonlySet<string>>
+
 export const fieldPath = (objectKey: string, fieldKey: string) => `objects/${objectKey}/fields/${fieldKey}`
 
 /** What no schema can say: names that clash, references that lead nowhere, options where there are none. */
-export function problemsOf(document: ModelDocument): Issue[] {
+export function problemsOf(document: ModelDocument, natives: NativeKeys = new Map()): Issue[] {
   const keys = document.objects.map((object) => object.objectKey)
   const doubled = new Set(keys.filter((key, index) => keys.indexOf(key) !== index))
   return [
@@ -45,17 +48,24 @@ export function problemsOf(document: ModelDocument): Issue[] {
       code: 'duplicate_key',
       message: `The object ${key} is named twice.`,
     })),
-    ...document.objects.flatMap((object) => problemsOfObject(document, object)),
-    ...problemsOfRelationships(document),
-    ...problemsOfRoles(document),
+    ...keys
+      .filter((key) => natives.has(key))
+      .map((key) => ({
+        path: `objects/${key}`,
+        code: 'reserved_key',
+        message: `The key ${key} is that of a native module. Roles, references and relationships may name it.`,
+      })),
+    ...document.objects.flatMap((object) => problemsOfObject(document, natives, object)),
+    ...problemsOfRelationships(document, natives),
+    ...problemsOfRoles(document, natives),
   ]
 }
 
-function problemsOfObject(document: ModelDocument, object: ObjectDocument): Issue[] {
+function problemsOfObject(document: ModelDocument, natives: NativeKeys, object: ObjectDocument): Issue[] {
   const { objectKey, nameField } = object
   const path = `objects/${objectKey}`
   const keys = object.fields.map((field) => field.fieldKey)
-  const issues = object.fields.flatMap((field) => problemsOfField(document, object, field))
+  const issues = object.fields.flatMap((field) => problemsOfField(document, natives, object, field))
   if (new Set(keys).size !== keys.length) {
     issues.unshift({ path, code: 'duplicate_key', message: `${objectKey} names a field twice.` })
   }
@@ -71,7 +81,12 @@ function problemsOfObject(document: ModelDocument, object: ObjectDocument): Issu
   return issues
 }
 
-function problemsOfField(document: ModelDocument, object: ObjectDocument, field: FieldDocument): Issue[] {
+function problemsOfField(
+  document: ModelDocument,
+  natives: NativeKeys,
+  object: ObjectDocument,
+  field: FieldDocument,
+): Issue[] {
   const found: [code: string, problem: string][] = []
   if (reservedFieldKeys.has(field.fieldKey)) found.push(['reserved_key', 'is a reserved name.'])
   const choice = field.dataType === 'select' || field.dataType === 'multiSelect'
@@ -80,7 +95,11 @@ function problemsOfField(document: ModelDocument, object: ObjectDocument, field:
   }
   const values = field.options?.map((option) => option.value) ?? []
   if (new Set(values).size !== values.length) found.push(['options_invalid', 'names an option twice.'])
-  found.push(...problemsOfReference(document, object, field), ...problemsOfType(field), ...problemsOfLimits(field))
+  found.push(
+    ...problemsOfReference(document, natives, object, field),
+    ...problemsOfType(field),
+    ...problemsOfLimits(field),
+  )
   return found.map(([code, problem]) => ({
     path: fieldPath(object.objectKey, field.fieldKey),
     code,
@@ -90,13 +109,14 @@ function problemsOfField(document: ModelDocument, object: ObjectDocument, field:
 
 function problemsOfReference(
   document: ModelDocument,
+  natives: NativeKeys,
   object: ObjectDocument,
   { dataType, references, archived }: FieldDocument,
 ): [string, string][] {
   if ((dataType === 'reference') !== (references !== undefined)) {
     return [['reference_invalid', 'is wrong about `references`: it belongs to reference fields, and they need it.']]
   }
-  if (references === undefined) return []
+  if (references === undefined || natives.has(references)) return []
   const target = document.objects.find((candidate) => candidate.objectKey === references)
   if (!target) return [['reference_invalid', `references ${references}, which does not exist.`]]
   const hidden = target.archived && !archived && !object.archived
@@ -144,10 +164,11 @@ function isPattern(pattern: string): boolean {
   }
 }
 
-function problemsOfRelationships({ objects, relationships = {} }: ModelDocument): Issue[] {
+function problemsOfRelationships({ objects, relationships = {} }: ModelDocument, natives: NativeKeys): Issue[] {
+  const isThere = (key: string) => natives.has(key) || objects.some((one) => one.objectKey === key && !one.archived)
   return Object.entries(relationships).flatMap(([key, { from, to }]) =>
     [from, to]
-      .filter((end) => !objects.some((object) => object.objectKey === end && !object.archived))
+      .filter((end) => !isThere(end))
       .map((end) => ({
         path: `relationships/${key}`,
         code: 'object_not_found',
@@ -156,17 +177,21 @@ function problemsOfRelationships({ objects, relationships = {} }: ModelDocument)
   )
 }
 
-function problemsOfRoles({ objects, roles = {} }: ModelDocument): Issue[] {
+function problemsOfRoles({ objects, roles = {} }: ModelDocument, natives: NativeKeys): Issue[] {
+  const known = new Map([
+    ...objects.map(({ objectKey, fields }) => [objectKey, new Set(fields.map(({ fieldKey }) => fieldKey))] as const),
+    ...natives,
+  ])
   const code = 'object_not_found'
   return Object.entries(roles).flatMap(([roleKey, role]) =>
     Object.entries(role.objects).flatMap(([objectKey, rights]) => {
-      const object = objects.find((candidate) => candidate.objectKey === objectKey)
+      const fieldKeys = known.get(objectKey)
       const path = `roles/${roleKey}/objects/${objectKey}`
-      if (!object) {
+      if (!fieldKeys) {
         return [{ path, code, message: `Role ${roleKey} names the object ${objectKey}, which does not exist.` }]
       }
       return Object.keys(rights.fields ?? {})
-        .filter((fieldKey) => !object.fields.some((field) => field.fieldKey === fieldKey))
+        .filter((fieldKey) => !fieldKeys.has(fieldKey))
         .map((fieldKey) => ({
           path: `${path}/fields/${fieldKey}`,
           code: 'field_not_found',

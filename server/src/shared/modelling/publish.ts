@@ -1,13 +1,12 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import sql, { raw } from 'sql-template-tag'
 import type { Tx } from '../../kernel/transaction.ts'
-import { isContention } from '../database/failures.ts'
 import { type Change, changesBetween, changeView, summaryOfViews } from './changes.ts'
 import type { ModelDocument } from './document.ts'
+import { lockTables } from './lock-tables.ts'
 import { normalised } from './normalise.ts'
 import { partSteps, provisionOrganizations } from './part-steps.ts'
 import { type Issue, problemsOf } from './problems.ts'
-import type { PublishedModel } from './published.ts'
+import { nativeKeys, type PublishedModel } from './published.ts'
 import { type Stake, stakeOf } from './stakes.ts'
 import { addFieldsOfNewObjects, objectSteps, type Publishing } from './steps.ts'
 
@@ -32,7 +31,7 @@ export async function assess(
   { confirmDataLoss = false } = {},
 ): Promise<Assessment> {
   const wanted = normalised(document)
-  const problems = problemsOf(wanted)
+  const problems = problemsOf(wanted, nativeKeys(published))
   const changes = changesBetween(published.document, wanted)
   const stakes: Stake[] = []
   for (const change of changes) stakes.push(await stakeOf(tx, published, change, confirmDataLoss))
@@ -60,11 +59,6 @@ export interface ReleaseNote {
   /** The builder; null where a command publishes. */
   readonly publishedBy: string | null
   readonly rolledBackTo?: number
-}
-
-/** Tables were in use for too long to be changed. */
-export class TablesInUse extends Error {
-  override readonly name = 'TablesInUse'
 }
 
 /**
@@ -144,14 +138,6 @@ async function insertRelease(
   return row!.number
 }
 
-/**
- * Waiting for the lock of a table stops everybody who comes later, so the wait is short; and it is repeated, because a
- * long reader must not stop a release for ever. Between two attempts nothing is locked. The wait grows, because it has to
- * outlast what is running when it begins: where every second request takes 700 ms, attempts of 200 ms never succeeded.
- */
-const lockWaitMs = { first: 100, growth: 20, most: 400 }
-const lockAttempts = 25
-
 async function changeTables({ tx, published, tables, targets, ddl }: Publishing): Promise<void> {
   if (ddl.length === 0) return
   const { schemaName } = published
@@ -161,25 +147,5 @@ async function changeTables({ tx, published, tables, targets, ddl }: Publishing)
   for (const step of ddl) {
     if (typeof step === 'string') await tx.rows(sql`${raw(step)}`)
     else await step()
-  }
-}
-
-async function lockTables(tx: Tx, changed: readonly string[], referred: readonly string[]): Promise<void> {
-  const lock = (names: readonly string[], mode: string) =>
-    names.length === 0 ? Promise.resolve() : tx.rows(sql`${raw(`LOCK TABLE ${names.join(', ')} IN ${mode} MODE`)}`)
-  for (let attempt = 1; ; attempt++) {
-    const wait = Math.min(lockWaitMs.most, lockWaitMs.first + lockWaitMs.growth * (attempt - 1))
-    await tx.rows(sql`SELECT set_config('lock_timeout', ${`${wait}ms`}, true)`)
-    try {
-      await tx.savepoint(async () => {
-        await lock(changed, 'ACCESS EXCLUSIVE')
-        await lock(referred, 'SHARE ROW EXCLUSIVE')
-      })
-      return
-    } catch (error) {
-      if (!isContention(error)) throw error
-      if (attempt === lockAttempts) throw new TablesInUse('Tables were in use.', { cause: error })
-      await pause(50 + Math.random() * 200)
-    }
   }
 }

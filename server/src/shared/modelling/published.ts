@@ -10,6 +10,7 @@ import type {
   RoleDocument,
 } from './document.ts'
 import { normalised } from './normalise.ts'
+import type { NativeKeys } from './problems.ts'
 
 /** The model of an application as it was published last: what is archived included, with the ids behind the keys. */
 export interface PublishedModel {
@@ -19,10 +20,12 @@ export interface PublishedModel {
   /** Of the newest release; 0 before the first. */
   readonly releaseNumber: number
   readonly document: ModelDocument
+  /** Native objects are among them; they are not part of the document. */
   readonly objects: ReadonlyMap<string, PublishedObject>
 }
 
 export interface PublishedObject {
+  readonly kind: 'custom' | 'native'
   readonly objectId: string
   readonly tableName: string
   /** Quoted and qualified, ready for SQL. */
@@ -30,7 +33,14 @@ export interface PublishedObject {
   readonly fields: ReadonlyMap<string, Field>
 }
 
+/** The native objects that a document may name, with the keys of their fields. */
+export function nativeKeys({ objects }: PublishedModel): NativeKeys {
+  const natives = [...objects].filter(([, { kind }]) => kind === 'native')
+  return new Map(natives.map(([objectKey, { fields }]) => [objectKey, new Set(fields.keys())]))
+}
+
 interface ObjectRow {
+  readonly kind: 'custom' | 'native'
   readonly objectId: string
   readonly objectKey: string
   readonly label: string
@@ -50,11 +60,11 @@ export async function readPublished(tx: Tx, appId: string): Promise<PublishedMod
       FROM portico.application a WHERE app_id = ${appId}`),
     tx.rows<ObjectRow>(sql`
       SELECT object_id AS "objectId", object_key AS "objectKey", label, plural_label AS "pluralLabel",
-        name_field_key AS "nameField", table_name AS "tableName", archived_at IS NOT NULL AS archived
+        name_field_key AS "nameField", kind, table_name AS "tableName", archived_at IS NOT NULL AS archived
       FROM portico.object_definition WHERE app_id = ${appId} ORDER BY object_id`),
     tx.rows<FieldRow>(sql`
       SELECT f.object_id AS "objectId", f.field_id AS "fieldId", f.field_key AS "fieldKey", f.label,
-        f.data_type AS "dataType", f.column_name AS "column", f.required, f.is_unique AS "unique", f.indexed,
+        f.data_type AS "dataType", f.column_name AS "column", f.required, f.read_only AS "readOnly", f.is_unique AS "unique", f.indexed,
         f.index_state AS "indexState", f.searchable, f.search_tag AS "searchTag", f.options, f.validation,
         f.reference_object_id AS "referenceObjectId", f.archived_at IS NOT NULL AS archived, r.object_key AS "references"
       FROM portico.field_definition f LEFT JOIN portico.object_definition r
@@ -82,7 +92,8 @@ export async function readPublished(tx: Tx, appId: string): Promise<PublishedMod
   if (!application) return undefined
   const { schemaName, releaseNumber } = application
   const fieldsOf = ({ objectId }: ObjectRow) => fieldRows.filter((field) => field.objectId === objectId)
-  const objects = objectRows.map((row) => objectDocument(row, fieldsOf(row)))
+  const custom = objectRows.filter(({ kind }) => kind === 'custom')
+  const objects = custom.map((row) => objectDocument(row, fieldsOf(row)))
   return {
     appId,
     schemaName,
@@ -97,6 +108,7 @@ export async function readPublished(tx: Tx, appId: string): Promise<PublishedMod
       objectRows.map((row) => [
         row.objectKey,
         {
+          kind: row.kind,
           objectId: row.objectId,
           tableName: row.tableName,
           table: `"${schemaName}"."${row.tableName}"`,

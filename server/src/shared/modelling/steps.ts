@@ -144,7 +144,7 @@ async function addField(publishing: Publishing, { key, fieldKey }: Change): Prom
 
 async function defineField(publishing: Publishing, object: ObjectDocument, document: FieldDocument): Promise<void> {
   const { tx, published, made, ddl, targets } = publishing
-  const { appId, schemaName } = published
+  const { appId } = published
   const { objectKey } = object
   const isNew = made.has(objectKey)
   const table = tableOf(publishing, objectKey)
@@ -167,9 +167,7 @@ async function defineField(publishing: Publishing, object: ObjectDocument, docum
   // On a table that was made in this transaction nobody waits for the index; elsewhere it is built afterwards.
   if (index && isNew) ddl.push(`CREATE ${index.unique ? 'UNIQUE ' : ''}INDEX ${index.definition}`)
   const target =
-    field.dataType === 'user'
-      ? 'portico.tenant_user'
-      : document.references && `"${schemaName}"."${tableNameOf(document.references)}"`
+    field.dataType === 'user' ? 'portico.tenant_user' : document.references && tableOf(publishing, document.references)
   if (!target) return
   if (document.references === undefined || !made.has(document.references)) targets.add(target)
   // Nothing to validate: the column is new, all its values are null, and looking at a million of them takes 100 ms.
@@ -185,6 +183,7 @@ function newField(document: FieldDocument, indexNow: boolean): Field {
     dataType: document.dataType,
     column: columnName(document.fieldKey),
     required: document.required ?? false,
+    readOnly: false,
     unique: document.unique ?? false,
     indexed: document.indexed ?? false,
     indexState: indexNow ? 'ready' : 'building',

@@ -211,6 +211,7 @@ function systemField(fieldKey: string, column: string, dataType: Field['dataType
     dataType,
     column,
     required: false,
+    readOnly: false,
     unique: false,
     indexed: true,
     indexState: 'ready',

@@ -1,6 +1,6 @@
 import { type ErrorCode, type ErrorDetail, fail } from '../../kernel/errors.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
-import { dataTypeOf } from '../catalogue/data-types.ts'
+import { dataTypeOf, isReadOnly } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { BadValue } from '../catalogue/values.ts'
 import { noSuchField } from './hints.ts'
@@ -30,7 +30,7 @@ export function readFields(raw: Readonly<Record<string, unknown>>, access: Objec
     const refuse = (code: ErrorCode, message: string) => details.push({ field: `${at}.${key}`, code, message })
     const field = access.readableByKey.get(key)
     if (!field) refuse('unknown_field', noSuchField(key, access))
-    else if (dataTypeOf(field).readOnly) refuse('field_read_only', 'The service sets this field.')
+    else if (isReadOnly(field)) refuse('field_read_only', 'The service sets this field.')
     else if (!access.writableKeys.has(key)) refuse('permission_denied', 'You may not write this field.')
     else if (value === null) values.set(field, null)
     else {

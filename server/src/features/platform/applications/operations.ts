@@ -6,6 +6,7 @@ import { recordAudit } from '../../../shared/audit.ts'
 import { pageOf } from '../../../shared/cursors.ts'
 import { asOwner } from '../../../shared/database/as-owner.ts'
 import { brokenConstraint } from '../../../shared/database/failures.ts'
+import { TablesInUse } from '../../../shared/modelling/lock-tables.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'
 import { requireRevision } from '../../../shared/records/input.ts'
 import * as schema from './schema.ts'
@@ -50,7 +51,8 @@ const create = platformOperation({
   method: 'POST',
   path: base,
   summary: 'Create an application.',
-  description: 'It begins without a model: edit its draft and publish it. `appKey` is unique within the account.',
+  description:
+    'It begins with the native modules and without a model of its own: edit its draft and publish it. `appKey` is unique within the account.',
   params: schema.NoParams,
   body: schema.CreateBody,
   responses: { 201: schema.Application },
@@ -58,17 +60,19 @@ const create = platformOperation({
     ...etag,
     Location: { description: 'The address of the application.', example: '/v1/platform/applications/…' },
   },
-  errors: ['application_key_taken'],
+  errors: ['application_key_taken', 'model_busy'],
 
   async handler(context, { body }) {
-    const { tx, caller, now } = context
+    const { tx, caller, now, modelling } = context
     const { appKey, name, description = '' } = body
     const saasAppId = uuidv7(now)
     const schemaName = `app_${randomBytes(6).toString('hex')}`
     const application = { appId: saasAppId, accountId: caller.accountId, appKey, name, description, schemaName }
     try {
-      await asOwner(tx, () => store.insertApplication(tx, application))
+      await asOwner(tx, () => store.insertApplication(tx, application, modelling.nativeObjects))
     } catch (error) {
+      if (error instanceof TablesInUse)
+        throw fail('model_busy', { message: 'Tables are in use for the moment. Try again.', cause: error })
       if (!brokenConstraint(error, 'unique')?.includes('app_key')) throw error
       throw fail('application_key_taken', { field: 'appKey', cause: error })
     }

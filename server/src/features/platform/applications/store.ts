@@ -1,5 +1,6 @@
 import sql, { raw } from 'sql-template-tag'
 import type { Tx } from '../../../kernel/transaction.ts'
+import { installNativeObjects, type NativeObjects } from '../../../shared/modelling/native-objects.ts'
 
 /** Every SQL statement about applications. Row-level security shows those of the bound account alone. */
 export interface NewApplication {
@@ -12,14 +13,22 @@ export interface NewApplication {
   readonly schemaName: string
 }
 
-/** Makes the application and its empty schema. Runs as portico_owner. */
-export async function insertApplication(tx: Tx, application: NewApplication): Promise<void> {
+/**
+ * Makes the application and its schema, with the tables of its native objects; with an empty one where `native` is null.
+ * Runs as portico_owner.
+ */
+export async function insertApplication(
+  tx: Tx,
+  application: NewApplication,
+  native: NativeObjects | null,
+): Promise<void> {
   const { appId, accountId, appKey, name, description = '', schemaName } = application
   await tx.rows(sql`INSERT INTO portico.application (app_id, account_id, app_key, name, description, schema_name)
     VALUES (${appId}, ${accountId}, ${appKey}, ${name}, ${description}, ${schemaName})`)
   await tx.rows(sql`${raw(`CREATE SCHEMA "${schemaName}"`)}`)
   await tx.rows(sql`${raw(`GRANT USAGE ON SCHEMA "${schemaName}" TO portico_app`)}`)
   await tx.rows(sql`SELECT portico.bump_epoch(${appId})`)
+  if (native) await installNativeObjects(tx, appId, native)
 }
 
 /** The applications of all accounts, by key. Runs as portico_owner, for commands. */

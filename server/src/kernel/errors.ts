@@ -120,6 +120,14 @@ const table = {
     status: 409,
     message: 'A field cannot change in the state that the record is in. `details` names it.',
   },
+  merge_too_large: {
+    status: 409,
+    message: 'More than 1,000 records and relationships refer to the other contact. Move some of them first.',
+  },
+  merge_not_reversible: {
+    status: 409,
+    message: 'The two contacts were not merged, or not within the last 30 days.',
+  },
   duplicate_value: { status: 409, message: 'Another record already has this value in a unique field.' },
   relationship_restricts: {
     status: 409,

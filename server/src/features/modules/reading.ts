@@ -8,6 +8,8 @@ import { countSelected, findPage } from '../../shared/records/read-store.ts'
 import type { RecordContext } from '../../shared/records/scope.ts'
 import { CountResult, History, HistoryQuery } from '../../shared/records/shapes.ts'
 import { visibleRecord } from '../../shared/records/work.ts'
+import { relatedPage } from '../../shared/relationships/pages.ts'
+import { RelatedQuery, RelatedRecords } from '../../shared/relationships/schema.ts'
 import { basePath, etag, moduleScope, operationId, readingOf } from './declaration.ts'
 import type { Module } from './module.ts'
 import { rowOf } from './row.ts'
@@ -17,7 +19,7 @@ import { type ListArguments, searchBodyOf, selectionOf } from './selection.ts'
 const filterErrors = ['object_not_found', 'count_unavailable'] as const
 const recordErrors = ['object_not_found', 'record_not_found'] as const
 
-/** The operations of a module that read: list, count, get and history. */
+/** The operations of a module that read: list, count, get, history and relationships. */
 export function readingOperationsOf(module: Module, shapes: Shapes): readonly Operation<Context>[] {
   const reading = readingOf(module)
   const base = `${basePath}/${module.key}`
@@ -118,7 +120,27 @@ export function readingOperationsOf(module: Module, shapes: Shapes): readonly Op
     },
   })
 
-  return [list, count, get, history]
+  const relationships = operation({
+    ...reading,
+    id: operationId(module, 'ListRelationships'),
+    method: 'GET',
+    path: `${base}/{recordId}/relationships`,
+    summary: `List what one ${thing} is related to, the latest related first.`,
+    description:
+      'Records at the other ends of its relationships, whichever end it is at. What the caller may not see is not listed. `POST /relationships` relates records.',
+    rateClass: 'read',
+    params: RowParams,
+    query: RelatedQuery,
+    responses: { 200: RelatedRecords },
+    errors: [...recordErrors, 'reference_not_found', 'cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
+
+    async handler(context, { params, query }) {
+      const scope = await moduleScope(context, module)
+      return { status: 200, body: await relatedPage(context, scope, params.recordId, query) }
+    },
+  })
+
+  return [list, count, get, history, relationships]
 }
 
 /** The exact count, for the API and for users on the host of their organisation. */

@@ -93,7 +93,7 @@ export function writingOperationsOf(module: Module, shapes: Shapes): readonly Op
     query: RevisionQuery,
     ifMatch: true,
     responses: { 200: shapes.Row },
-    errors: [...changeErrors, 'permission_denied'],
+    errors: [...changeErrors, 'relationship_restricts', 'permission_denied'],
 
     async handler(context, { params, query, ifMatch }) {
       const scope = await moduleScope(context, module)

@@ -68,6 +68,9 @@ export const contacts = defineModule({
       { default: 'unknown', indexed: true },
     ),
     stateTime('marketingConsentAt', 'Consent changed at', 'When they granted or withdrew their consent.'),
+    reference('mergedIntoId', 'Merged into', 'The contact that it became a part of. Set by merging.', 'contacts', {
+      readOnly: true,
+    }),
     longText('notes', 'Notes', 'What else to know about them.', 'Prefers to be called in the morning.'),
   ],
   derive(after, before, { now }) {

@@ -59,6 +59,14 @@ const goodRequests: Record<string, () => GoodRequest> = {
     params: { objectKey: 'deal' },
     body: { items: [{ operation: 'create', fields: { name: 'In a batch' } }] },
   }),
+  developerRecordsListRelationships: () => ({ params: record() }),
+  developerRelationshipsList: () => ({}),
+  developerRelationshipsCreate: () => ({
+    body: { relationshipKey: 'partners', fromRecordId: world.deal, toRecordId: world.company },
+    status: 201,
+  }),
+  // Each is good for one request: what is gone is not found.
+  developerRelationshipsDelete: () => ({ params: { relationshipId: world.relationshipIds.pop()! } }),
   developerLogsGetCorrelation: () => ({ params: { correlationId: world.correlationId } }),
 }
 
@@ -66,6 +74,8 @@ interface World {
   readonly deal: string
   readonly externalKey: string
   readonly archivedDeal: string
+  readonly company: string
+  readonly relationshipIds: string[]
   readonly correlationId: string
   /** Path parameters that mean something to somebody else: another organisation, another application. */
   readonly foreign: Readonly<Record<string, readonly string[]>>
@@ -122,11 +132,18 @@ async function makeWorld(): Promise<World> {
     deal: own.recordId,
     externalKey: own.externalKey,
     archivedDeal,
+    company: sameObject.recordId,
+    relationshipIds: await relate(app.appId, a.credentials.live.token, 20),
     correlationId: own.correlationId,
     foreign: {
       recordId: [...others.map((other) => other.recordId), sameObject.recordId, b.organizationId],
       externalKey: others.map((other) => other.externalKey),
       correlationId: others.map((other) => other.correlationId),
+      relationshipId: [
+        ...(await relate(app.appId, b.credentials.live.token, 1)),
+        ...(await relate(otherApp.appId, c.credentials.live.token, 1)),
+        own.recordId,
+      ],
       objectKey: ['gadget', 'constructor', '__proto__'],
     },
     lacking: await lackingScopes(),
@@ -148,6 +165,31 @@ async function makeWorld(): Promise<World> {
       }
     }),
   }
+}
+
+/** Relates each of so many new deals to each of as many new companies; returns the ids of the relationships. */
+async function relate(appId: string, token: string, count: number): Promise<string[]> {
+  const ask = async <T>(path: string, body: unknown) => {
+    const answer = await service.call<T>('POST', `/v1/apps/${appId}${path}`, { token, body })
+    expect(answer.status, answer.text).toBeLessThan(300)
+    return answer.json
+  }
+  const make = async (objectKey: string) => {
+    const items = Array.from({ length: count }, () => ({ operation: 'create', fields: { name: 'Related' } }))
+    const { results } = await ask<{ results: { record: RecordView }[] }>(`/objects/${objectKey}/records:batch`, {
+      items,
+    })
+    return results.map(({ record: made }) => made.recordId)
+  }
+  const [deals, companies] = [await make('deal'), await make('company')]
+  const ids: string[] = []
+  for (const fromRecordId of deals) {
+    const made = companies.map((toRecordId) =>
+      ask<{ relationshipId: string }>('/relationships', { relationshipKey: 'partners', fromRecordId, toRecordId }),
+    )
+    ids.push(...(await Promise.all(made)).map(({ relationshipId }) => relationshipId))
+  }
+  return ids
 }
 
 /** For each scope a credential that has all others. */

@@ -93,6 +93,16 @@ const hidden = Object.fromEntries(hiddenFields.map((key) => [key, { read: false,
 
 export const testModel: ModelDocument = {
   objects: [company, deal, specimen, vault, dossier],
+  relationships: {
+    partners: {
+      label: 'Partners',
+      inverseLabel: 'Deals as a partner',
+      cardinality: 'many-to-many',
+      from: 'deal',
+      to: 'company',
+      deleteRule: 'unlink',
+    },
+  },
   roles: {
     sales: { label: 'Sales', objects: { company: full, deal: full, specimen: full, dossier: full, vault: full } },
     support: {

@@ -11,9 +11,14 @@ export function filterSchemas(operators: readonly unknown[]): Readonly<Record<st
     FilterAnd: node('Fulfilled where all of the conditions are.', { and: list('The conditions.') }),
     FilterOr: node('Fulfilled where one of the conditions is.', { or: list('The conditions.') }),
     FilterNot: node('Fulfilled where the condition is not.', { not: { ...below, description: 'The condition.' } }),
-    FilterRelated: node('Fulfilled where the record behind a reference fulfils the condition. One hop, not further.', {
-      related: { type: 'string', description: 'The key of a reference field.', examples: ['company'] },
-      some: { ...below, description: 'What the record behind it must fulfil.' },
+    FilterRelated: node('Fulfilled where a related record fulfils the condition. One hop, not further.', {
+      related: {
+        type: 'string',
+        description:
+          'The key of a reference field, or of a relationship; `inverse:<key>` follows it from its `to` end.',
+        examples: ['company'],
+      },
+      some: { ...below, description: 'What one of them must fulfil.' },
     }),
     FilterComparison: node(
       'Compares a field with a value.',

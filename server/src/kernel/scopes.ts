@@ -1,11 +1,46 @@
+/** The native modules (contract 5). Their descriptors are in features/modules; a test holds the two lists to each other. */
+export const moduleKeys = [
+  'contacts',
+  'companies',
+  'leads',
+  'deals',
+  'tasks',
+  'notes',
+  'activities',
+  'calendar-events',
+  'appointments',
+  'inbox',
+  'tickets',
+  'products',
+  'quotes',
+  'orders',
+  'invoices',
+  'payments',
+  'documents',
+  'projects',
+  'knowledge-articles',
+] as const
+
+type ModuleScope = `modules.${(typeof moduleKeys)[number]}.${'read' | 'write'}`
+
+function moduleScopes(): Readonly<Record<ModuleScope, string>> {
+  const both = moduleKeys.flatMap((key) => {
+    const name = key === 'inbox' ? 'items of the inbox' : key.replaceAll('-', ' ')
+    return [
+      [`modules.${key}.read`, `Read ${name}.`],
+      [`modules.${key}.write`, `Create, change, archive and restore ${name}.`],
+    ]
+  })
+  return Object.fromEntries(both) as Record<ModuleScope, string>
+}
+
 /** Every scope, with what it lets its bearer do (specification 5, contract 2). Module scopes are made from module keys. */
 export const scopes = {
   'records.read': 'Read records of custom objects.',
   'records.write': 'Create, update, archive and restore records of custom objects.',
   'relationships.read': 'Read relationships between records.',
   'relationships.write': 'Create and delete relationships between records.',
-  'modules.contacts.read': 'Read contacts.',
-  'modules.contacts.write': 'Write contacts.',
+  ...moduleScopes(),
   'modules.global-search.read': 'Search across modules and objects.',
   'actions.invoke': 'Invoke actions.',
   'workflows.read': 'Read workflows and their runs.',

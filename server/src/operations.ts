@@ -3,6 +3,8 @@ import { billingOperations } from './features/billing/operations.ts'
 import { credentialOperations } from './features/credentials/operations.ts'
 import { diagnosticsOperations } from './features/diagnostics/operations.ts'
 import { discoveryOperations } from './features/discovery/operations.ts'
+import { moduleOperations } from './features/modules/operations.ts'
+import { moduleTenantOperations } from './features/modules/tenant-operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
 import { accountOperations, accountVisitorOperations } from './features/platform/account/operations.ts'
 import { applicationOperations } from './features/platform/applications/operations.ts'
@@ -23,6 +25,7 @@ export const registry = createRegistry<Context>([
   ...objectOperations,
   ...recordOperations,
   ...relationshipOperations,
+  ...moduleOperations,
   ...diagnosticsOperations,
 ])
 
@@ -42,7 +45,7 @@ export const platformRegistry = createRegistry<PlatformContext>([
 export const visitorRegistry = createRegistry<VisitorContext>([...accountVisitorOperations])
 
 /** What users can do on the host of their organisation with a session, under `/api`. */
-export const tenantRegistry = createRegistry<TenantContext>([...tenantSessionOperations])
+export const tenantRegistry = createRegistry<TenantContext>([...tenantSessionOperations, ...moduleTenantOperations])
 
 /** What anybody can do on the host of an organisation: sign in, accept an invitation, ask for a new password. */
 export const tenantVisitorRegistry = createRegistry<TenantVisitorContext>([

@@ -108,6 +108,7 @@ export function createService(options: ServiceOptions): Service {
   const idempotency = createIdempotency({ clock, secrets })
   const cursors = createCursors(keys.cursors)
   const links = createLinks(baseUrl)
+  const catalogue = createCatalogue(nativeModules)
   const pipeline = createPipeline<Context>({
     clock,
     authenticate: byToken(authenticator.authenticate),
@@ -116,7 +117,7 @@ export function createService(options: ServiceOptions): Service {
     transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
     idempotency,
     services: {
-      catalogue: createCatalogue(nativeModules),
+      catalogue,
       cursors,
       contract: { project: createContractSource(baseUrl) },
       diagnostics,
@@ -175,7 +176,7 @@ export function createService(options: ServiceOptions): Service {
     authenticate: door.user,
     forget: authenticator.forget,
     transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
-    services: { ...people, cookie },
+    services: { ...people, cookie, catalogue },
   })
   const tenantVisitors = createPipeline<TenantVisitorContext>({
     ...common,
@@ -183,7 +184,7 @@ export function createService(options: ServiceOptions): Service {
     forget: () => {},
     transact: (mode, { organizationId }, work) =>
       share.run(organizationId, () => database.transactForVisitor(mode, organizationId, work)),
-    services: { ...people, cookie },
+    services: { ...people, cookie, catalogue },
   })
   function record(outcome: Outcome): void {
     diagnostics.record(outcome)

@@ -1,5 +1,6 @@
 import type { TenantVisitor } from '../kernel/caller.ts'
 import { type BaseContext, operationFor } from '../kernel/operation.ts'
+import type { Catalogue } from './catalogue/catalogue.ts'
 import type { Mint } from './identity/mint.ts'
 import type { Passwords } from './identity/passwords.ts'
 import type { SignInThrottle } from './identity/sign-in-throttle.ts'
@@ -8,6 +9,7 @@ import type { MailQueue } from './mail/queue.ts'
 import type { SessionCookie } from './session-cookie.ts'
 
 interface TenantServices {
+  readonly catalogue: Catalogue
   readonly mint: Mint
   readonly passwords: Passwords
   readonly throttle: SignInThrottle

@@ -4,6 +4,7 @@ import type { Clock } from '../../src/kernel/clock.ts'
 import { createService, type Service } from '../../src/service.ts'
 import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'
 import { createLog } from '../../src/shared/log.ts'
+import type { ModelDocument } from '../../src/shared/modelling/document.ts'
 import { createAccount } from './accounts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { type Answer, createHttpClient, type HttpClient } from './http-client.ts'
@@ -45,6 +46,8 @@ export interface Instance extends Pick<HttpClient, 'call' | 'sendBytes'> {
 export interface TestServiceOptions {
   /** How the names of an organisation's people and its own begin. */
   readonly labels?: Readonly<Record<string, string>>
+  /** Do the applications have the native modules, of which the role `sales` may do everything with contacts? */
+  readonly modules?: boolean
   readonly rateLimitScale?: number
   readonly trustedProxies?: readonly string[]
   readonly clock?: Clock
@@ -76,6 +79,12 @@ function organizationPlan(label: string, status: 'active' | 'inactive' = 'active
   } as const satisfies OrganizationPlan
 }
 
+function withContacts(model: ModelDocument): ModelDocument {
+  const { sales } = model.roles!
+  const contacts = { read: true, create: true, update: true, archive: true }
+  return { ...model, roles: { ...model.roles, sales: { ...sales!, objects: { ...sales!.objects, contacts } } } }
+}
+
 type AppOf<Keys extends string> = Tenant<{
   readonly organizations: Readonly<Record<Keys, ReturnType<typeof organizationPlan>>>
 }>
@@ -84,11 +93,13 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const { labels = {} } = options
   const db = await createTestDatabase({ poolSize: 4 })
   const planOf = (key: string, status?: 'inactive') => organizationPlan(labels[key] ?? `Organization ${key}`, status)
+  const { modules = false } = options
   const app = await createTenant(db.database, {
-    model: testModel,
+    modules,
+    model: modules ? withContacts(testModel) : testModel,
     organizations: { a: planOf('a'), b: planOf('b'), dormant: planOf('dormant', 'inactive') },
   })
-  const otherApp = await createTenant(db.database, { model: otherModel, organizations: { c: planOf('c') } })
+  const otherApp = await createTenant(db.database, { modules, model: otherModel, organizations: { c: planOf('c') } })
   const builderTokens = await makeBuilder(db)
 
   const logLines: string[] = []

@@ -71,7 +71,7 @@ const table = {
   // 403: known, but not allowed.
   credential_kind_not_allowed: { status: 403, message: 'This operation does not accept this kind of credential.' },
   draft_credential_not_allowed: { status: 403, message: 'A draft credential can only work on page drafts.' },
-  organization_inactive: { status: 403, message: 'The organization of this credential is inactive.' },
+  organization_inactive: { status: 403, message: 'The organization is inactive.' },
   application_archived: { status: 403, message: 'The application of this credential is archived.' },
   user_inactive: { status: 403, message: 'The user of this credential is inactive.' },
   scope_missing: { status: 403, message: 'The credential lacks a scope that this operation requires.' },
@@ -107,7 +107,7 @@ const table = {
   // 409: the state stands against it.
   revision_conflict: {
     status: 409,
-    message: 'The record has changed since the revision that was expected. Reload it, then try again.',
+    message: 'It has changed since the revision that was expected. Read it again, then try again.',
   },
   totp_already_enabled: { status: 409, message: 'The second factor is on already. Turn it off first.' },
   totp_not_enrolled: { status: 409, message: 'There is no second factor to confirm or to turn off. Enroll first.' },

@@ -69,12 +69,36 @@ function problemsOf(schema: TSchema, validator: Validator, value: unknown, root:
           `Expected one of ${error.params.allowedValues.map((one) => JSON.stringify(one)).join(', ')}.`,
         )
         break
+      case 'pattern':
+        add(error.instancePath, 'pattern', formOf(schemaAt(schema, error.schemaPath)) ?? sentence(error.message))
+        break
+      case 'format':
+        add(error.instancePath, 'format', formats[error.params.format] ?? sentence(error.message))
+        break
       default:
         add(error.instancePath, error.keyword, sentence(error.message))
     }
   }
   if (details.size === 0) details.set(root, { field: root || 'body', code: 'invalid', message: 'Not valid.' })
   return [...details.values()]
+}
+
+const formats: Readonly<Record<string, string>> = {
+  uuid: 'Expected a UUID.',
+  date: 'Expected a date, for instance 2026-09-01.',
+  'date-time': 'Expected a moment with its time zone, for instance 2026-09-01T00:00:00Z.',
+}
+
+/** Patterns that are longer say less than the description beside them. */
+const readablePatternMax = 40
+
+/** What a string should look like, in words: its example, and its pattern or its description. */
+function formOf(schema: Record<string, unknown> | undefined): string | undefined {
+  const example = (schema?.['examples'] as readonly unknown[] | undefined)?.[0]
+  if (typeof example !== 'string') return undefined
+  const pattern = String(schema?.['pattern'])
+  if (pattern.length <= readablePatternMax) return `Expected something like "${example}", matching ${pattern}.`
+  return `Expected something like "${example}". ${schema?.['description'] ?? ''}`.trimEnd()
 }
 
 function sentence(message: string): string {

@@ -1,7 +1,7 @@
-import { fail } from '../../../kernel/errors.ts'
 import type { Reply } from '../../../kernel/operation.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import { platformOperation } from '../../../shared/platform-context.ts'
+import { requireRevision } from '../../../shared/records/input.ts'
 import * as schema from './schema.ts'
 import * as store from './store.ts'
 
@@ -50,8 +50,7 @@ export const updateAccount = platformOperation({
     const { tx, caller } = context
     await store.lockAccount(tx, caller)
     const before = await store.findAccount(tx, caller)
-    requireRevision(before.revision, body.expectedRevision)
-    requireRevision(before.revision, ifMatch)
+    requireRevision(before.revision, body.expectedRevision, ifMatch)
     const { name = before.name, billingEmail = before.billingEmail } = body
     if (name === before.name && billingEmail === before.billingEmail) return replyOf(before)
     await store.updateAccount(tx, { accountId: caller.accountId, name, billingEmail })
@@ -65,8 +64,3 @@ export const updateAccount = platformOperation({
     return replyOf(after)
   },
 })
-
-function requireRevision(current: number, expected: number | undefined): void {
-  if (expected === undefined || expected === current) return
-  throw fail('revision_conflict', { message: `The account has changed: it is at revision ${current} now.` })
-}

@@ -260,7 +260,7 @@ describe('the account', () => {
     expect((await patch({ billingEmail: null }, '"2"')).json).toMatchObject({ billingEmail: null, revision: 3 })
     for (const stale of [await patch({ name: 'Late', expectedRevision: 2 }), await patch({ name: 'Late' }, '"2"')]) {
       expect([stale.status, stale.json.code]).toEqual([409, 'revision_conflict'])
-      expect(stale.json.error).toContain('revision 3')
+      expect(stale.json.details).toMatchObject([{ message: 'The current revision is 3.' }])
     }
     expect((await patch({ billingEmail: 'nowhere' })).json.details).toMatchObject([{ field: 'billingEmail' }])
   })

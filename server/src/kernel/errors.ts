@@ -151,7 +151,7 @@ const table = {
   draft_outdated: {
     status: 409,
     message:
-      'Another release was published since the draft was begun. Compare them, then save the draft again or discard it.',
+      'Another release was published since the draft was begun. Discard the draft and begin anew, or PUT the whole draft: what it lacks of the release is removed.',
   },
   model_busy: {
     status: 409,

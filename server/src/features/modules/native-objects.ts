@@ -4,7 +4,10 @@ import { modules } from './descriptors.ts'
 import type { Module, ModuleField } from './module.ts'
 
 /** The native modules as objects of every application, and what these do beside keeping values. */
-export const nativeObjects = versioned(modules.map(objectOf))
+export const nativeObjects = versioned(
+  modules.map(objectOf),
+  modules.flatMap((module) => module.relationships.map((relationship) => ({ ...relationship, from: module.key }))),
+)
 
 export const behaviours: Behaviours = new Map(modules.map((module) => [module.key, behaviourOf(module)]))
 

@@ -27,7 +27,13 @@ const reading = {
   rateClass: 'read',
   mcp: true,
 } as const
-const writing = { ...reading, scope: 'relationships.write', transaction: 'write', rateClass: 'write' } as const
+const writing = {
+  ...reading,
+  scope: 'relationships.write',
+  objectActions: ['update'],
+  transaction: 'write',
+  rateClass: 'write',
+} as const
 const pageErrors = ['reference_not_found', 'cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'] as const
 
 const list = operation({

@@ -6,6 +6,7 @@ import type { Field } from '../catalogue/field.ts'
 import { searchTag } from '../search-text.ts'
 import type { FieldDocument, ObjectDocument } from './document.ts'
 import { lockTables } from './lock-tables.ts'
+import { type NativeRelationship, writeNativeRelationships } from './native-relationships.ts'
 import { addColumns, columnName, createTable, fieldIndex, referenceConstraint } from './physical-table.ts'
 
 /**
@@ -23,13 +24,20 @@ export interface NativeField extends Omit<FieldDocument, 'archived'> {
 
 export interface NativeObjects {
   readonly objects: readonly NativeObject[]
+  readonly relationships: readonly NativeRelationship[]
   /** Other objects, other version: what applications are compared by. */
   readonly version: string
 }
 
 /** Puts a version on definitions: a hash of what they say. */
-export function versioned(objects: readonly NativeObject[]): NativeObjects {
-  return { objects, version: createHash('sha256').update(JSON.stringify(objects)).digest('hex') }
+export function versioned(
+  objects: readonly NativeObject[],
+  relationships: readonly NativeRelationship[] = [],
+): NativeObjects {
+  const version = createHash('sha256')
+    .update(JSON.stringify([objects, relationships]))
+    .digest('hex')
+  return { objects, relationships, version }
 }
 
 /** A custom key begins with a letter, so no table of a custom object is called like that. */
@@ -48,6 +56,7 @@ export async function installNativeObjects(tx: Tx, appId: string, native: Native
   const wanted = native.objects.filter(({ objectKey }) => !taken.has(objectKey))
   const objects = wanted.map((object) => planOf(installed, object, wanted))
   await writeDefinitions(tx, appId, objects)
+  await writeNativeRelationships(tx, appId, native.relationships)
   // With an object left out the application stays without a version: the next start looks at it again.
   const version = taken.size > 0 && wanted.length < native.objects.length ? null : native.version
   await tx.rows(sql`UPDATE portico.application SET native_version = ${version} WHERE app_id = ${appId}`)

@@ -1,7 +1,7 @@
 import sql from 'sql-template-tag'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { Change } from './changes.ts'
-import { sumOverOrganizations } from './stakes.ts'
+import { deletionOfLinks, sumOverOrganizations } from './stakes.ts'
 import type { Publishing } from './steps.ts'
 
 /** How changes of roles, relationships and location templates are carried out, in the application and its organisations. */
@@ -84,9 +84,12 @@ async function changeRelationship({ tx, published, wanted }: Publishing, { key }
     WHERE app_id = ${published.appId} AND relationship_key = ${key}`)
 }
 
+/** Records that are related meanwhile break a foreign key, and the publication. */
 async function removeRelationship({ tx, published }: Publishing, { key }: Change): Promise<void> {
+  const { appId } = published
+  await sumOverOrganizations(tx, appId, deletionOfLinks, { appId, key })
   await tx.rows(sql`DELETE FROM portico.relationship_definition
-    WHERE app_id = ${published.appId} AND relationship_key = ${key}`)
+    WHERE app_id = ${appId} AND relationship_key = ${key} AND kind = 'custom'`)
 }
 
 async function setLocation({ tx, published, wanted }: Publishing, { key }: Change): Promise<void> {

@@ -49,6 +49,12 @@ export async function stakeOf(
         await count(holdersOf(published), { key: change.key }),
         'of users, credentials, invitations and records hold the role',
       )
+    case 'relationship.removed': {
+      const rows = await count(linksOf, { appId: published.appId, key: change.key })
+      if (rows === 0 || confirmDataLoss) return { rows }
+      const message = `${change.path}: ${rows} relationships of records would be lost. Publish with \`confirmDataLoss\` to lose them.`
+      return { rows, refusal: { path: change.path, code: 'data_loss_unconfirmed', message } }
+    }
     case 'relationship.changed': {
       const shape = ['from', 'to', 'cardinality'].some((property) => Object.hasOwn(change.after!, property))
       const message = `${change.path} cannot change its ends or its cardinality. Remove it and add another.`
@@ -145,6 +151,14 @@ function allRows({ table }: PublishedObject): string {
 function liveRows(object: PublishedObject): string {
   return `${allRows(object)} AND archived_at IS NULL`
 }
+
+/** Links of records by the relationship `$2 ->> 'key'` of the application `$2 ->> 'appId'`. */
+const ofRelationship = `organization_id = $1 AND definition_id = (SELECT relationship_id
+  FROM portico.relationship_definition
+  WHERE app_id = ($2::jsonb ->> 'appId')::uuid AND relationship_key = $2::jsonb ->> 'key' AND kind = 'custom')`
+const linksOf = `SELECT count(*) FROM portico.record_relationship WHERE ${ofRelationship}`
+export const deletionOfLinks = `WITH gone AS (DELETE FROM portico.record_relationship WHERE ${ofRelationship} RETURNING 1)
+  SELECT count(*) FROM gone`
 
 export function rowsWithValue(object: PublishedObject, { column }: Field): string {
   return `${allRows(object)} AND "${column}" IS NOT NULL`

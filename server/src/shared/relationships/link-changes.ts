@@ -1,8 +1,10 @@
 import sql, { type Sql } from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
+import { fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { RelationshipDefinition } from '../catalogue/relationships.ts'
+import { brokenConstraint } from '../database/failures.ts'
 import { type LinkRow, linkColumns } from './link-store.ts'
 
 /**
@@ -19,12 +21,17 @@ export async function insertLink(
 ): Promise<LinkRow | undefined> {
   const { actor, appId, organizationId } = caller
   const single = definition.cardinality === 'one-to-many'
-  const [row] = await tx.rows<LinkRow>(sql`
+  const inserting = tx.rows<LinkRow>(sql`
     INSERT INTO portico.record_relationship AS l (organization_id, relationship_id, app_id, definition_id, from_record_id,
       to_record_id, single, created_at, created_by_kind, created_by_id)
     VALUES (${organizationId}, ${uuidv7(now)}, ${appId}, ${definition.definitionId}, ${fromRecordId}, ${toRecordId},
       ${single}, ${new Date(now).toISOString()}, ${actor.kind}, ${actor.id})
     ON CONFLICT DO NOTHING RETURNING ${linkColumns}`)
+  const [row] = await inserting.catch((error: unknown) => {
+    // A release took the relationship away in this moment.
+    if (brokenConstraint(error, 'reference') === undefined) throw error
+    throw fail('reference_not_found', { field: 'relationshipKey', cause: error })
+  })
   return row
 }
 

@@ -33,7 +33,7 @@ export interface Platform extends HttpClient {
   /** The token of one more session of a member; good for an hour unless said otherwise. */
   newSession(member: Pick<TestBuilder, 'accountId' | 'builderId'>, expiresAt?: Date): Promise<string>
   /** Another process on the same database. */
-  startAnother(options?: { readonly rateLimitScale?: number }): Promise<HttpClient>
+  startAnother(options?: { readonly rateLimitScale?: number }): Promise<HttpClient & Pick<Platform, 'service'>>
   stop(): Promise<void>
 }
 

@@ -13,6 +13,7 @@ import { createAuthenticator } from '../../src/shared/identity/authenticate.ts'
 import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'
 import { applyModel } from '../../src/shared/modelling/apply.ts'
 import type { ModelDocument } from '../../src/shared/modelling/document.ts'
+import type { NativeObjects } from '../../src/shared/modelling/native-objects.ts'
 import { createAccount } from './accounts.ts'
 
 /** What the secrets of all test credentials are hashed with. */
@@ -27,7 +28,7 @@ export interface TenantPlan {
   /** Whose application it is; an account of its own unless said otherwise. */
   readonly accountId?: string
   /** With the native modules? Without them, as most tests need it, an application is made ten times as fast. */
-  readonly modules?: boolean
+  readonly modules?: NativeObjects | boolean
   /** Keys of DataRole templates; every organisation gets a DataRole of each. */
   readonly dataRoles?: readonly string[]
   /** Objects, and roles that may do something with them. */
@@ -108,7 +109,7 @@ export async function createTenant<const P extends TenantPlan>(database: Databas
     insertApplication(
       tx,
       { appId, accountId, appKey, name: `Application ${appKey}`, schemaName },
-      plan.modules ? nativeObjects : null,
+      plan.modules === true ? nativeObjects : plan.modules || null,
     ),
   )
   const bareRoles = (plan.dataRoles ?? []).map((key) => [key, { label: key, objects: {} }])

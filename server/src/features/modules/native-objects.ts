@@ -31,8 +31,9 @@ function withoutUndefined(entries: readonly [string, unknown][]): Record<string,
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Record<string, never>
 }
 
-function behaviourOf({ fields, derive, alsoFoundBy = () => [] }: Module): ObjectBehaviour {
-  return { fields: new Map(fields.map((field) => [field.fieldKey, fieldBehaviourOf(field)])), derive, alsoFoundBy }
+function behaviourOf({ fields, derive, subtitleFields, alsoFoundBy = () => [] }: Module): ObjectBehaviour {
+  const byKey = new Map(fields.map((field) => [field.fieldKey, fieldBehaviourOf(field)]))
+  return { fields: byKey, derive, subtitleFields, alsoFoundBy }
 }
 
 function fieldBehaviourOf({ description, example, schema, default: initial }: ModuleField): FieldBehaviour {

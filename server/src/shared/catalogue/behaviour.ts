@@ -14,6 +14,8 @@ export interface ObjectBehaviour {
    * failure that names a field where the values do not fit together.
    */
   derive(after: WireValues, before: WireValues | undefined, moment: Moment): WireValues
+  /** What a hit of a search shows under the name of a record: the first of these fields that has a value. */
+  readonly subtitleFields: readonly string[]
   /** What `search` finds a record by beside its searchable fields: values inside of lists. */
   alsoFoundBy(record: WireValues): readonly string[]
 }

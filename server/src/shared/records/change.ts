@@ -59,7 +59,7 @@ function differencesOf(before: RecordRow, change: Change): Differences {
 }
 
 /** A value read from a client in the form that the database returns it in. */
-function wireValue(field: Field, value: unknown): unknown {
+export function wireValue(field: Field, value: unknown): unknown {
   // JSON has no -0 to return.
   if (field.dataType === 'json') return JSON.parse(JSON.stringify(value)) as unknown
   if (field.dataType !== 'integer' || value === null) return value
@@ -67,7 +67,8 @@ function wireValue(field: Field, value: unknown): unknown {
   return Number.isSafeInteger(number) ? number : value
 }
 
-function same(a: unknown, b: unknown): boolean {
+/** Are these one value, on the wire? */
+export function same(a: unknown, b: unknown): boolean {
   if (a === b || (a ?? null) === (b ?? null)) return true
   // The database keeps JSON without the order of its names.
   return typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)

@@ -1,8 +1,10 @@
-import { type ErrorCode, type ErrorDetail, fail } from '../../kernel/errors.ts'
+import { type ErrorCode, type ErrorDetail, Failure, fail } from '../../kernel/errors.ts'
+import { assertValid } from '../../kernel/validation.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
 import { dataTypeOf, isReadOnly } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { BadValue } from '../catalogue/values.ts'
+import { asWritten } from '../catalogue/written.ts'
 import { noSuchField } from './hints.ts'
 
 /** Reading what a client wants to write: names, rights, types, limits, required fields. Nothing here touches the database. */
@@ -35,15 +37,30 @@ export function readFields(raw: Readonly<Record<string, unknown>>, access: Objec
     else if (value === null) values.set(field, null)
     else {
       try {
-        values.set(field, dataTypeOf(field).read(value, field))
+        values.set(field, shaped(field, dataTypeOf(field).read(value, field), `${at}.${key}`))
       } catch (error) {
-        if (!(error instanceof BadValue)) throw error
-        refuse('field_value_invalid', error.message)
+        if (error instanceof BadValue) refuse('field_value_invalid', error.message)
+        else if (error instanceof Failure && error.details) details.push(...error.details.map(ofValue))
+        else throw error
       }
     }
   }
   refuseIfAny(details)
   return values
+}
+
+/** A json value whose shape is known, held against it; without what the service works out in it. */
+function shaped(field: Field, value: unknown, at: string): unknown {
+  const schema = field.behaviour?.schema
+  if (!schema) return value
+  const written = asWritten(schema, value)
+  assertValid(schema, written, at)
+  return written
+}
+
+/** Schemas tell problems by their keywords; of a value of a field there are these two. */
+function ofValue(detail: ErrorDetail): ErrorDetail {
+  return detail.code === 'unknown_field' ? detail : { ...detail, code: 'field_value_invalid' }
 }
 
 /** On creation every required field needs a value; on update none may be cleared. */

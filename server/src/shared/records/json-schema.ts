@@ -1,5 +1,5 @@
 import type { ObjectAccess } from '../access/permissions.ts'
-import { dataTypeOf } from '../catalogue/data-types.ts'
+import { dataTypeOf, isReadOnly } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { BadValue } from '../catalogue/values.ts'
 
@@ -12,7 +12,8 @@ export interface FieldsSchemas {
 
 export function fieldsSchemas(access: ObjectAccess): FieldsSchemas {
   const writable = access.readable.filter((field) => access.writableKeys.has(field.fieldKey))
-  const required = writable.filter((field) => field.required).map((field) => field.fieldKey)
+  const mustBeSent = (field: Field) => field.required && field.behaviour?.default === undefined
+  const required = writable.filter(mustBeSent).map((field) => field.fieldKey)
   return {
     record: strict(access.readable, (field) => propertySchema(field, true)),
     create: {
@@ -32,7 +33,10 @@ function strict(fields: readonly Field[], schemaOf: (field: Field) => object) {
 }
 
 function propertySchema(field: Field, nullable: boolean): object {
-  const schema = withFittingExample(field, dataTypeOf(field).schema(field))
+  const { default: initial, schema: shape, description = `${field.label}.`, example } = field.behaviour ?? {}
+  const schema = shape
+    ? ({ ...shape } as Record<string, unknown>)
+    : withFittingExample(field, dataTypeOf(field).schema(field))
   const { minimum, maximum } = field.validation
   const limits = {
     ...(minimum !== undefined && { minimum }),
@@ -43,7 +47,10 @@ function propertySchema(field: Field, nullable: boolean): object {
     ...schema,
     ...(type === 'string' ? {} : limits),
     title: field.label,
-    description: `${field.label}.`,
+    description,
+    ...(initial !== undefined && { default: initial }),
+    ...(example !== undefined && { examples: [example] }),
+    ...(isReadOnly(field) && { readOnly: true }),
   }
   if (!nullable || type === undefined) return described
   return {

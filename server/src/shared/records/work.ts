@@ -3,6 +3,7 @@ import { uuidv7 } from '../../kernel/ids.ts'
 import { mayPlace } from '../access/envelope.ts'
 import { followDeleteRules, newCascade } from '../relationships/delete-rules.ts'
 import { changeRecord } from './change.ts'
+import { withDefaults, withDerived } from './derive.ts'
 import {
   type FieldValues,
   nowhere,
@@ -31,15 +32,16 @@ export interface UpdateBody extends WriteBody {
 }
 
 /** Checks a creation as far as that can be done without the database. `at` prefixes the positions of its problems. */
-export function prepareCreation({ access, caller, now }: RecordScope, body: CreateBody, at = ''): NewRecord {
+export function prepareCreation(scope: RecordScope, body: CreateBody, at = ''): NewRecord {
+  const { access, caller, now } = scope
   if (!access.create) throw fail('permission_denied')
-  const values = readFields(body.fields, access, `${at}fields`)
-  requireValues(values, access, `${at}fields`, true)
+  const named = withDefaults(readFields(body.fields, access, `${at}fields`), access.object)
+  requireValues(named, access, `${at}fields`, true)
   const placement = placementAfter(body, nowhere)
   if (!mayPlace(caller, placement)) throw fail('permission_denied', deniedPlacement(body, at))
   return {
     recordId: uuidv7(now),
-    values,
+    values: withDerived(scope, named, undefined, `${at}fields`),
     placement,
     externalKey: body.externalKey ?? null,
     participants: normalised(body.participants ?? []),
@@ -87,7 +89,7 @@ export async function updateRecord(
   await requireVisibleReferences(scope, [values])
   return changeRecord(tx, caller, access, before, {
     operation: 'updated',
-    values,
+    values: withDerived(scope, values, before, 'fields'),
     placement,
     externalKey: body.externalKey === undefined ? before.external_key : body.externalKey,
     ...(body.participants && {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { fail } from '../../../kernel/errors.ts'
+import { asWritten } from '../../../shared/catalogue/written.ts'
 import type { ModuleDescriptor, ModuleField, ModuleStates, ModuleValues } from '../module.ts'
 import { Decimal } from './decimal.ts'
 
@@ -68,18 +69,4 @@ export function requireUnlocked(
 function isSame({ dataType, schema }: ModuleField, one: unknown, other: unknown): boolean {
   if (dataType === 'decimal' && typeof one === 'string' && typeof other === 'string') return new Decimal(one).eq(other)
   return schema ? isDeepStrictEqual(asWritten(schema, one), asWritten(schema, other)) : isDeepStrictEqual(one, other)
-}
-
-interface Shape {
-  readonly readOnly?: boolean
-  readonly items?: Shape
-  readonly properties?: Readonly<Record<string, Shape>>
-}
-
-/** A value without what the service works out: who sends lines again need not send their totals. */
-function asWritten({ items, properties }: Shape, value: unknown): unknown {
-  if (Array.isArray(value) && items) return value.map((item) => asWritten(items, item))
-  if (typeof value !== 'object' || value === null || !properties) return value
-  const kept = Object.entries(value).filter(([name]) => !properties[name]?.readOnly)
-  return Object.fromEntries(kept.map(([name, inner]) => [name, asWritten(properties[name] ?? {}, inner)]))
 }

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { operationId } from '../src/features/modules/declaration.ts'
+import { modules } from '../src/features/modules/descriptors.ts'
 import type { ErrorCode } from '../src/kernel/errors.ts'
 import { uuidv7 } from '../src/kernel/ids.ts'
 import type { Operation } from '../src/kernel/operation.ts'
@@ -17,6 +19,7 @@ import {
 } from './support/broken-input.ts'
 import { authorizationsThatNobodyIssued } from './support/forged-tokens.ts'
 import type { Answer, Sent } from './support/http-client.ts'
+import { type ModuleRecords, moduleRequests, shownBody } from './support/module-requests.ts'
 import { expectNamed, expectRefusal, withoutIds } from './support/refusals.ts'
 import { type Instance, startTestService, type TestService } from './support/service.ts'
 import { issueCredential } from './support/tenants.ts'
@@ -35,6 +38,7 @@ interface GoodRequest {
 
 const record = (recordId = world.deal) => ({ objectKey: 'deal', recordId })
 const goodRequests: Record<string, () => GoodRequest> = {
+  ...moduleRequests(() => world.modules),
   developerAuthGetContext: () => ({}),
   developerContractGet: () => ({}),
   developerObjectsList: () => ({}),
@@ -74,6 +78,7 @@ interface World {
   readonly deal: string
   readonly externalKey: string
   readonly archivedDeal: string
+  readonly modules: ModuleRecords
   readonly company: string
   readonly relationshipIds: string[]
   readonly correlationId: string
@@ -98,7 +103,7 @@ let service: TestService
 let limited: Instance
 let world: World
 beforeAll(async () => {
-  service = await startTestService()
+  service = await startTestService({ modules: true })
   limited = await service.startAnother({ rateLimitScale: 1e-9 })
   world = await makeWorld()
 })
@@ -124,6 +129,10 @@ async function makeWorld(): Promise<World> {
     token: a.credentials.live.token,
   })
   const sameObject = await create(app.appId, a.credentials.live.token, 'company')
+  const foreignContacts = [
+    await makeModuleRecords(app.appId, b.credentials.live.token),
+    await makeModuleRecords(otherApp.appId, c.credentials.live.token),
+  ].map((records) => records['contacts']!)
   const others = [
     await create(app.appId, b.credentials.live.token, 'deal'),
     await create(otherApp.appId, c.credentials.live.token, 'deal'),
@@ -132,11 +141,16 @@ async function makeWorld(): Promise<World> {
     deal: own.recordId,
     externalKey: own.externalKey,
     archivedDeal,
+    modules: {
+      live: await makeModuleRecords(app.appId, a.credentials.live.token),
+      archived: await makeModuleRecords(app.appId, a.credentials.live.token, true),
+      otherContact: (await makeModuleRecords(app.appId, a.credentials.live.token))['contacts']!,
+    },
     company: sameObject.recordId,
     relationshipIds: await relate(app.appId, a.credentials.live.token, 20),
     correlationId: own.correlationId,
     foreign: {
-      recordId: [...others.map((other) => other.recordId), sameObject.recordId, b.organizationId],
+      recordId: [...others.map((other) => other.recordId), ...foreignContacts, sameObject.recordId, b.organizationId],
       externalKey: others.map((other) => other.externalKey),
       correlationId: others.map((other) => other.correlationId),
       relationshipId: [
@@ -188,6 +202,20 @@ async function relate(appId: string, token: string, count: number): Promise<stri
       ask<{ relationshipId: string }>('/relationships', { relationshipKey: 'partners', fromRecordId, toRecordId }),
     )
     ids.push(...(await Promise.all(made)).map(({ relationshipId }) => relationshipId))
+  }
+  return ids
+}
+
+/** A record of every module, by its key. */
+async function makeModuleRecords(appId: string, token: string, archived = false): Promise<Record<string, string>> {
+  const ids: Record<string, string> = {}
+  for (const module of modules) {
+    const base = `/v1/apps/${appId}/modules/${module.key}`
+    const body = shownBody(operationId(module, 'Create'))
+    const answer = await service.call<{ recordId: string }>('POST', base, { token, body })
+    expect(answer.status, answer.text).toBe(201)
+    ids[module.key] = answer.json.recordId
+    if (archived) await service.call('DELETE', `${base}/${answer.json.recordId}`, { token })
   }
   return ids
 }

@@ -36,8 +36,8 @@ function moduleScopes(): Readonly<Record<ModuleScope, string>> {
 
 /** Every scope, with what it lets its bearer do (specification 5, contract 2). Module scopes are made from module keys. */
 export const scopes = {
-  'records.read': 'Read records of custom objects.',
-  'records.write': 'Create, update, archive and restore records of custom objects.',
+  'records.read': 'Read records of objects, native ones among them.',
+  'records.write': 'Create, update, archive and restore records of objects, native ones among them.',
   'relationships.read': 'Read relationships between records.',
   'relationships.write': 'Create and delete relationships between records.',
   ...moduleScopes(),

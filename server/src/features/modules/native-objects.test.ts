@@ -9,6 +9,7 @@ import {
 } from '../../../test/support/model-builder.ts'
 import { type Platform, startPlatform } from '../../../test/support/platform.ts'
 import { createTenant } from '../../../test/support/tenants.ts'
+import { allScopes, moduleKeys } from '../../kernel/scopes.ts'
 import { type NativeField, versioned } from '../../shared/modelling/native-objects.ts'
 import { modules } from './descriptors.ts'
 import { nativeObjects } from './native-objects.ts'
@@ -51,6 +52,12 @@ async function refusal(method: string, path: string, body: object): Promise<[num
   const { status, json } = await customer.records<Problem>(method, path, body)
   return [status, json.code, json.details?.[0]?.field]
 }
+
+test('scopes are made of the keys of the modules, in their order', () => {
+  expect(moduleKeys).toEqual(modules.map(({ key }) => key))
+  const scopes = modules.flatMap(({ key }) => [`modules.${key}.read`, `modules.${key}.write`])
+  expect(allScopes.filter((scope) => scope.startsWith('modules.'))).toEqual([...scopes, 'modules.global-search.read'])
+})
 
 test('an application is born with every module, before it has a model', async () => {
   const { json } = await customer.records<{ objects: { objectKey: string; kind: string }[] }>('GET', '')

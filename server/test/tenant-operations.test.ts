@@ -28,6 +28,7 @@ const user = () => organization().users.sales
 
 /** Each prepares what it uses up. The session is a new one every time. */
 const goodRequests: Record<string, () => GoodRequest | Promise<GoodRequest>> = {
+  developerTenantModulesContactsCount: () => ({}),
   developerTenantSessionGet: () => ({}),
   developerTenantSessionDelete: () => ({}),
   async developerTenantSessionChangePassword() {
@@ -71,7 +72,7 @@ let service: TestService
 /** Grants one request of each class in a minute. */
 let limited: Instance
 beforeAll(async () => {
-  service = await startTestService()
+  service = await startTestService({ modules: true })
   limited = await service.startAnother({ rateLimitScale: 1e-9 })
 })
 afterAll(() => service.stop())

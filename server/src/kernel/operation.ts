@@ -73,6 +73,8 @@ export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext>
   readonly path: string
   /** The resource family, in the specification's words. */
   readonly area: string
+  /** What the family is about, where the contract has no sentence of its own for it: native modules bring theirs. */
+  readonly areaDescription?: string
   readonly summary: string
   readonly description: string
   readonly credentials: readonly CallerKind[]

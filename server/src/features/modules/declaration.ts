@@ -12,9 +12,10 @@ export function operationId({ key }: Pick<Module, 'key'>, verb: string): string 
   return `developerModules${name}${verb}`
 }
 
-export function readingOf(module: Pick<Module, 'key' | 'pluralLabel'>) {
+export function readingOf(module: Pick<Module, 'key' | 'pluralLabel' | 'description'>) {
   return {
     area: module.pluralLabel,
+    areaDescription: module.description,
     credentials: ['live', 'dat'],
     scope: `modules.${module.key}.read` as Scope,
     objectKey: module.key,
@@ -23,7 +24,7 @@ export function readingOf(module: Pick<Module, 'key' | 'pluralLabel'>) {
   } as const
 }
 
-export function writingOf(module: Pick<Module, 'key' | 'pluralLabel'>) {
+export function writingOf(module: Pick<Module, 'key' | 'pluralLabel' | 'description'>) {
   return {
     ...readingOf(module),
     scope: `modules.${module.key}.write` as Scope,

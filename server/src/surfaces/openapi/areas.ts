@@ -1,3 +1,5 @@
+import type { Operation } from '../../kernel/operation.ts'
+
 /** One sentence for each resource family. */
 export const areaDescriptions: Readonly<Record<string, string>> = {
   Discovery: 'Who the credential is, and this document.',
@@ -20,4 +22,9 @@ export const areaDescriptions: Readonly<Record<string, string>> = {
   Team: 'The members of the account, their roles, and who was invited.',
   Applications: 'Applications of the account.',
   Models: 'What an application consists of: the draft of its model, what publishing it would do, and its releases.',
+}
+
+/** What an operation's family is about; undefined where nobody says. */
+export function describedArea({ area, areaDescription }: Pick<Operation, 'area' | 'areaDescription'>) {
+  return areaDescription ?? areaDescriptions[area]
 }

@@ -3,7 +3,7 @@ import type { Caller, CallerKind } from '../../kernel/caller.ts'
 import type { BaseContext, Operation } from '../../kernel/operation.ts'
 import type { Registry } from '../../kernel/registry.ts'
 import { contractVersion } from '../../kernel/schemas.ts'
-import { areaDescriptions } from './areas.ts'
+import { describedArea } from './areas.ts'
 import { canonical } from './canonical.ts'
 import { type Json, titlesOf } from './json-schema.ts'
 import { allows, type ContractObject } from './objects.ts'
@@ -88,9 +88,9 @@ function documentOf({ title, description, operations, projection, baseUrl }: Con
     // The version is pinned by specification 9; the fingerprint, not this, tells one contract from another.
     info: { title, version: contractVersion, license, description },
     servers: [{ url: baseUrl, description: 'This service.' }],
-    tags: [...new Set(operations.map((operation) => operation.area))].map((area) => ({
-      name: area,
-      description: areaDescriptions[area] ?? `${area}.`,
+    tags: [...new Map(operations.map((operation) => [operation.area, operation])).values()].map((operation) => ({
+      name: operation.area,
+      description: describedArea(operation) ?? `${operation.area}.`,
     })),
     paths,
     components: componentsOf(operations, projection),

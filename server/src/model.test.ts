@@ -54,6 +54,19 @@ describe('beside a running service', () => {
     expect(await objectKeys('support')).toEqual(['company', 'deal', 'widget'])
   })
 
+  it('leaves an entry in the audit log of the account for each release', async () => {
+    const { baseUrl, builder, apps } = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'))
+    const response = await fetch(`${baseUrl}/v1/platform/audit?saasAppId=${apps[0].saasAppId}`, {
+      headers: { authorization: `Bearer ${builder.token}` },
+    })
+    const { items } = (await response.json()) as { items: { action: string; actor: object; after: object }[] }
+    const terminal = { kind: 'system', id: 'terminal' }
+    expect(items.map(({ action, actor }) => ({ action, actor }))).toEqual(
+      Array.from({ length: 3 }, () => ({ action: 'model_release.published', actor: terminal })),
+    )
+    expect(items[1]!.after).toEqual({ releaseNumber: 2, changes: ['objects/widget added'] })
+  })
+
   it('says where a file is wrong, and changes nothing', async () => {
     const broken = await write('broken.json', '{\n  "objects": [,]\n}')
     const misfit = await write('misfit.json', { objects: [{ ...model('gadget', ['name']).objects[0], colour: 'red' }] })

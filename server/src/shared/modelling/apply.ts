@@ -1,6 +1,8 @@
 import sql from 'sql-template-tag'
+import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { assertValid } from '../../kernel/validation.ts'
+import { recordAudit } from '../audit.ts'
 import type { Database } from '../database/database.ts'
 import type { Change } from './changes.ts'
 import { type FieldDocument, ModelDocument, type ObjectDocument } from './document.ts'
@@ -45,15 +47,34 @@ async function applyIn(tx: Tx, appId: string, document: ModelDocument): Promise<
   const told = [...assessment.problems, ...assessment.refusals]
   if (told.length > 0) throw new ModelError(told.map(({ message }) => message).join('\n'))
   if (assessment.changes.length > 0) {
-    await publish(tx, published, assessment, { publishedBy: null }).catch((error: unknown) => {
+    const releaseNumber = await publish(tx, published, assessment, { publishedBy: null }).catch((error: unknown) => {
       if (error instanceof TablesInUse) throw new ModelError('The tables are in use. Apply again.', { cause: error })
       throw error
     })
+    await recordRelease(tx, appId, releaseNumber, assessment.changes)
   } else {
     // What failed to be built is tried again, and who asks is told by the next request.
     await tx.rows(sql`SELECT portico.bump_epoch(${appId})`)
   }
   return counted(assessment.changes)
+}
+
+/** Whoever holds the database applied it: the command in the terminal, or the demo. */
+async function recordRelease(tx: Tx, appId: string, releaseNumber: number, changes: readonly Change[]): Promise<void> {
+  const [application] = await tx.rows<{ accountId: string }>(
+    sql`SELECT account_id AS "accountId" FROM portico.application WHERE app_id = ${appId}`,
+  )
+  const caller = { accountId: application!.accountId, actor: { kind: 'system', id: 'terminal' } } as const
+  const now = Date.now()
+  await recordAudit(
+    { tx, caller, now, correlationId: uuidv7(now) },
+    {
+      action: 'model_release.published',
+      target: { type: 'model_release', id: String(releaseNumber) },
+      saasAppId: appId,
+      after: { releaseNumber, changes: changes.map(({ path, verb }) => `${path} ${verb}`) },
+    },
+  )
 }
 
 function counted(changes: readonly Change[]): ApplyResult {

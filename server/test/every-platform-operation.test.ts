@@ -127,7 +127,7 @@ describe.each(cases)('%s', (_, operation) => {
       const answer = await send(member, operation, good)
       if (scope !== null && !scopesOfRole[role].some((one) => one === scope)) {
         expectRefusal(operation, answer, 'scope_missing')
-        expect(answer.json.error).toContain(scope)
+        expect(answer.json.error).toMatch(new RegExp(`${scope}\\. These roles have it: owner`))
         expect(answer.headers['www-authenticate']).toBe(`Bearer error="insufficient_scope", scope="${scope}"`)
       } else {
         expect(answer.status, answer.text).toBe(good.status ?? 200)

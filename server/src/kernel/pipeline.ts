@@ -2,6 +2,7 @@ import type { AnyCaller, Caller } from './caller.ts'
 import type { Clock } from './clock.ts'
 import { type ErrorBody, type ErrorCode, errorBody, Failure, fail } from './errors.ts'
 import { type BaseContext, type Input, type Operation, type RateClass, RawBody, type Reply } from './operation.ts'
+import { builderRoles, type Scope, scopesOfRole } from './scopes.ts'
 import type { TransactionMode, Tx } from './transaction.ts'
 import { assertValid, fromQueryString, validatorOf } from './validation.ts'
 
@@ -281,9 +282,15 @@ function requireActivity<C extends BaseContext<AnyCaller>>({ identity }: Exchang
 function requireScope<C extends BaseContext<AnyCaller>>({ caller, operation }: Exchange<C>): void {
   if (operation.scope === null || caller.scopes.has(operation.scope)) return
   throw fail('scope_missing', {
-    message: `The credential lacks the scope ${operation.scope}.`,
+    message: `The credential lacks the scope ${operation.scope}.${rolesWith(operation.scope)}`,
     headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${operation.scope}"` },
   })
+}
+
+/** Scopes of the platform come with a role; who lacks one can ask for it by name. */
+function rolesWith(scope: Scope): string {
+  const roles = builderRoles.filter((role) => (scopesOfRole[role] as readonly Scope[]).includes(scope))
+  return roles.length === 0 ? '' : ` These roles have it: ${roles.join(', ')}.`
 }
 
 function limitRate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void | Promise<void> {

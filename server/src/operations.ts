@@ -3,6 +3,7 @@ import { billingOperations } from './features/billing/operations.ts'
 import { credentialOperations } from './features/credentials/operations.ts'
 import { diagnosticsOperations } from './features/diagnostics/operations.ts'
 import { discoveryOperations } from './features/discovery/operations.ts'
+import { globalSearchOperations, globalSearchTenantOperations } from './features/global-search/operations.ts'
 import { moduleOperations } from './features/modules/operations.ts'
 import { moduleTenantOperations } from './features/modules/tenant-operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
@@ -26,6 +27,7 @@ export const registry = createRegistry<Context>([
   ...recordOperations,
   ...relationshipOperations,
   ...moduleOperations,
+  ...globalSearchOperations,
   ...diagnosticsOperations,
 ])
 
@@ -45,7 +47,11 @@ export const platformRegistry = createRegistry<PlatformContext>([
 export const visitorRegistry = createRegistry<VisitorContext>([...accountVisitorOperations])
 
 /** What users can do on the host of their organisation with a session, under `/api`. */
-export const tenantRegistry = createRegistry<TenantContext>([...tenantSessionOperations, ...moduleTenantOperations])
+export const tenantRegistry = createRegistry<TenantContext>([
+  ...tenantSessionOperations,
+  ...moduleTenantOperations,
+  ...globalSearchTenantOperations,
+])
 
 /** What anybody can do on the host of an organisation: sign in, accept an invitation, ask for a new password. */
 export const tenantVisitorRegistry = createRegistry<TenantVisitorContext>([

@@ -55,7 +55,7 @@ export interface ServiceOptions {
   readonly trustedProxies?: readonly string[] | undefined
   /** Name servers that are asked about domains of organisations; the system's unless said otherwise. */
   readonly dnsServers?: readonly string[] | undefined
-  /** Domains that nobody can hold (`.test`, `.example`, `.localhost`) count as verified at once. For development. */
+  /** Domains that nobody can hold (`.test`, `.example`) count as verified at once. For development. */
   readonly acceptReservedDomains?: boolean | undefined
   readonly rateLimitScale: number
   /** Null: `/metrics` does not exist. Undefined: it is open. */
@@ -102,7 +102,7 @@ export function createService(options: ServiceOptions): Service {
   const limits = createRateLimits({ scale: rateLimitScale })
   // Three quarters: one tenant alone still gets nearly all, and never all.
   const share = createFairShare(Math.max(1, Math.floor((poolSize * 3) / 4)))
-  const indexBuilder = createIndexBuilder({ database, log })
+  const indexBuilder = createIndexBuilder({ database, log, behaviours: nativeModules.behaviours })
   indexBuilder.resume()
   const nativeUpgrade = createNativeUpgrade({ database, native: nativeModules.objects, indexBuilder, log })
   const idempotency = createIdempotency({ clock, secrets })

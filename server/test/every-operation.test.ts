@@ -39,6 +39,10 @@ interface GoodRequest {
 const record = (recordId = world.deal) => ({ objectKey: 'deal', recordId })
 const goodRequests: Record<string, () => GoodRequest> = {
   ...moduleRequests(() => world.modules),
+  developerModulesGlobalSearchList: () => ({}),
+  developerModulesGlobalSearchCount: () => ({}),
+  developerModulesGlobalSearchSuggest: () => ({}),
+  developerModulesGlobalSearchListRecent: () => ({}),
   developerAuthGetContext: () => ({}),
   developerContractGet: () => ({}),
   developerObjectsList: () => ({}),

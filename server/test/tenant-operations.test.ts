@@ -29,6 +29,7 @@ const user = () => organization().users.sales
 /** Each prepares what it uses up. The session is a new one every time. */
 const goodRequests: Record<string, () => GoodRequest | Promise<GoodRequest>> = {
   developerTenantModulesContactsCount: () => ({}),
+  developerTenantGlobalSearchCount: () => ({}),
   developerTenantSessionGet: () => ({}),
   developerTenantSessionDelete: () => ({}),
   async developerTenantSessionChangePassword() {

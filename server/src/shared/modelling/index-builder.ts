@@ -1,4 +1,5 @@
 import sql from 'sql-template-tag'
+import { type Behaviours, noBehaviours } from '../catalogue/behaviour.ts'
 import { readModel } from '../catalogue/catalogue.ts'
 import type { Field } from '../catalogue/field.ts'
 import type { Database } from '../database/database.ts'
@@ -20,9 +21,11 @@ export interface IndexBuilder {
 export function createIndexBuilder({
   database,
   log,
+  behaviours,
 }: {
   readonly database: Database
   readonly log: Log
+  readonly behaviours?: Behaviours
 }): IndexBuilder {
   const asked = new Set<string>()
   let working: Promise<void> | undefined
@@ -32,7 +35,7 @@ export function createIndexBuilder({
     for (const appId of asked) {
       asked.delete(appId)
       try {
-        await buildIndexes(database, appId)
+        await buildIndexes(database, appId, behaviours)
       } catch (error) {
         log.error({ err: error, appId }, 'Indexes could not be built. They are tried again at the next start.')
       }
@@ -74,13 +77,17 @@ async function unfinishedApplications(database: Database): Promise<string[]> {
  * anew where fields became searchable or ceased to be; reports how it went as `indexState` and `searchState`. Safe to run
  * again: what a crash left invalid is dropped first, and what failed is tried again.
  */
-export async function buildIndexes(database: Database, appId: string): Promise<void> {
-  await inTurn(database, appId, () => buildUnfinished(database, appId))
+export async function buildIndexes(database: Database, appId: string, behaviours?: Behaviours): Promise<void> {
+  await inTurn(database, appId, () => buildUnfinished(database, appId, behaviours))
 }
 
 /** The same for who has the turn of the application already. */
-export async function buildUnfinished(database: Database, appId: string): Promise<void> {
-  const model = await database.as('portico_owner', (tx) => readModel(tx, appId, ''))
+export async function buildUnfinished(
+  database: Database,
+  appId: string,
+  behaviours: Behaviours = noBehaviours,
+): Promise<void> {
+  const model = await database.as('portico_owner', (tx) => readModel(tx, appId, '', behaviours))
   for (const object of model.objects) {
     for (const field of object.fields.filter(isUnfinished)) {
       const schema = object.table.split('.')[0]

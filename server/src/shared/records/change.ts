@@ -8,8 +8,8 @@ import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { shadowColumn, shadowExpression } from '../modelling/physical-table.ts'
 import type { FieldValues, Placed } from './input.ts'
-import { documentOf } from './insert.ts'
 import { columnsOf, type RecordRow } from './record.ts'
+import { documentOf, isInDocument } from './search-document.ts'
 import { translated } from './violations.ts'
 
 /**
@@ -97,7 +97,7 @@ function statement(
         (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id, changes)
       VALUES (${organization}, ${recordId}, ${before.revision + 1}, ${now}, ${change.operation},
         ${actor.kind}, ${actor.id}, ${change.operation === 'updated' ? JSON.stringify(differences) : null}::jsonb))
-    ${documentChange(caller, object, before, change, differences)}${participantChange(caller, before, change)}
+    ${documentChange(caller, object, before, change, differences, now)}${participantChange(caller, before, change)}
     UPDATE ${raw(object.table)} AS t SET ${envelope}${assignments.length > 0 ? sql`, ${join(assignments)}` : empty},
       archived_at = ${archived}, revision = revision + 1,
       updated_at = ${now}, updated_by_kind = ${actor.kind}, updated_by_id = ${actor.id}
@@ -114,31 +114,45 @@ function assignment(field: Field, value: unknown): Sql {
   return sql`${raw(`"${field.column}"`)} = ${stored}::${cast}, ${raw(`"${shadow}" = ${head}`)}${stored}::${cast}${raw(tail)}`
 }
 
-/** The document follows the searchable fields; an archived record has none. */
+/**
+ * The document follows the searchable fields and, in every change, who may see the record and when it changed; an archived
+ * record has none.
+ */
 function documentChange(
   caller: Caller,
   object: ObjectDefinition,
   before: RecordRow,
   change: Change,
   differences: Differences,
+  now: Sql,
 ): Sql {
-  const touched = object.fields.some((field) => field.searchTag !== null && Object.hasOwn(differences, field.fieldKey))
-  if (change.operation === 'updated' && !touched) return empty
-  const content =
-    change.operation === 'archived'
-      ? null
-      : documentOf(object, (field) => (change.values.has(field) ? change.values.get(field) : before[field.column]))
-  const organization = sql`${caller.organizationId}::uuid`
-  const recordId = sql`${before.record_id}::uuid`
-  if (content === null) {
-    return sql`, document AS (
-      DELETE FROM portico.search_document WHERE organization_id = ${organization} AND record_id = ${recordId})`
+  const key = sql`organization_id = ${caller.organizationId}::uuid AND record_id = ${before.record_id}::uuid`
+  const gone = sql`, document AS (DELETE FROM portico.search_document WHERE ${key})`
+  if (change.operation === 'archived') return gone
+  const { ownerUserId, dataRoleId, locationId } = change.placement
+  const envelope = sql`owner_user_id = ${ownerUserId}::uuid, data_role_id = ${dataRoleId}::uuid,
+    location_id = ${locationId}::uuid, updated_at = ${now}`
+  const participants = change.participants && sql`${change.participants.after as string[]}::uuid[]`
+  const newParticipants = participants ? sql`, participant_ids = ${participants}` : empty
+  const touched = object.fields.some(
+    (field) => Object.hasOwn(differences, field.fieldKey) && isInDocument(object, field),
+  )
+  if (change.operation === 'updated' && !touched) {
+    return sql`, document AS (UPDATE portico.search_document SET ${envelope}${newParticipants} WHERE ${key})`
   }
-  // Not `excluded.content`: that would read the column, which nobody but search_records may (migration 0002).
+  const document = documentOf(object, (field) =>
+    change.values.has(field) ? change.values.get(field) : before[field.column],
+  )
+  if (document === null) return gone
+  const { content, title } = document
+  const present = sql`ARRAY(SELECT p.user_id FROM portico.record_participant p WHERE ${key})`
+  // Not `excluded.content`: that would read the column, which nobody but the functions of search may (migration 0002).
   return sql`, document AS (
-    INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
-    VALUES (${organization}, ${object.objectId}::uuid, ${recordId}, ${content})
-    ON CONFLICT (organization_id, record_id) DO UPDATE SET content = ${content})`
+    INSERT INTO portico.search_document (organization_id, object_id, record_id, content, title,
+      owner_user_id, data_role_id, location_id, participant_ids, updated_at)
+    VALUES (${caller.organizationId}::uuid, ${object.objectId}::uuid, ${before.record_id}::uuid, ${content}, ${title},
+      ${ownerUserId}::uuid, ${dataRoleId}::uuid, ${locationId}::uuid, ${participants ?? present}, ${now})
+    ON CONFLICT (organization_id, record_id) DO UPDATE SET content = ${content}, title = ${title}, ${envelope}${newParticipants})`
 }
 
 function participantChange(caller: Caller, before: RecordRow, { participants }: Change): Sql {

@@ -5,9 +5,9 @@ import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { shadowColumn, shadowExpression } from '../modelling/physical-table.ts'
-import { searchDocument } from '../search-text.ts'
 import type { FieldValues, Placed } from './input.ts'
 import { columnsOf, type RecordRow } from './record.ts'
+import { documentOf } from './search-document.ts'
 import { translated } from './violations.ts'
 
 export interface NewRecord {
@@ -38,30 +38,19 @@ export async function insertRecords(
 }
 
 function inputRow(object: ObjectDefinition, record: NewRecord): Record<string, unknown> {
+  const document = documentOf(object, (field) => record.values.get(field))
   const row: Record<string, unknown> = {
     record_id: record.recordId,
     owner_user_id: record.placement.ownerUserId,
     data_role_id: record.placement.dataRoleId,
     location_id: record.placement.locationId,
     external_key: record.externalKey,
-    document: documentOf(object, (field) => record.values.get(field)),
+    document: document?.content,
+    title: document?.title,
   }
   if (record.participants.length > 0) row['participants'] = record.participants
   for (const [field, value] of record.values) row[field.column] = value
   return row
-}
-
-/** The search document of a record from the values of its searchable fields. */
-export function documentOf(object: ObjectDefinition, readValue: (field: Field) => unknown): string | null {
-  return searchDocument(
-    object.fields.flatMap((field) => {
-      const value = field.searchTag === null ? undefined : readValue(field)
-      if (typeof value !== 'string') return []
-      // People search for what they see: the label of an option, not its key.
-      const text = field.options?.find((option) => option.value === value)?.label ?? value
-      return [{ tag: field.searchTag!, text }]
-    }),
-  )
 }
 
 /**
@@ -92,7 +81,7 @@ function insertionText(object: ObjectDefinition, participated: boolean): string 
   return `
     WITH input AS (
       SELECT * FROM json_to_recordset($2::json) AS r (record_id uuid, owner_user_id uuid, data_role_id uuid,
-        location_id uuid, external_key text, document text, participants uuid[]
+        location_id uuid, external_key text, document text, title text, participants uuid[]
         ${written.map((field) => `, "${field.column}" ${typeOf(field)}`).join('')})),
     directory AS (
       INSERT INTO portico.record_directory (organization_id, record_id, object_id)
@@ -101,8 +90,10 @@ function insertionText(object: ObjectDefinition, participated: boolean): string 
       INSERT INTO portico.record_history (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id)
       SELECT $1::uuid, record_id, 1, ${now}, 'created', $4::text, $5::text FROM input),
     document AS (
-      INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
-      SELECT $1::uuid, $3::uuid, record_id, document FROM input WHERE document IS NOT NULL)
+      INSERT INTO portico.search_document (organization_id, object_id, record_id, content, title,
+        owner_user_id, data_role_id, location_id, participant_ids, updated_at)
+      SELECT $1::uuid, $3::uuid, record_id, document, title, owner_user_id, data_role_id, location_id,
+        coalesce(participants, '{}'), ${now} FROM input WHERE document IS NOT NULL)
     ${participated ? participants : ''}
     ${numbered.map(numbering).join('')}
     INSERT INTO ${object.table} AS t (organization_id, record_id, owner_user_id, data_role_id, location_id, external_key,

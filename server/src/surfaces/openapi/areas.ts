@@ -6,6 +6,7 @@ export const areaDescriptions: Readonly<Record<string, string>> = {
   Objects: 'The objects that the caller may read, and the fields of each with types, limits and rights.',
   Records: 'Search, read and change the records of an object, one at a time or in batches.',
   Relationships: 'Which records are related, and as what: list, make and end relationships.',
+  'Global search': 'One search over the records of every module and object.',
   Diagnostics: 'What the service noted about a request, found by its correlation id.',
   Pages: 'Pages of the application and their drafts.',
   'Platform contract': 'This document, made for the role of who asks for it.',

@@ -1,0 +1,110 @@
+import sql, { empty, raw } from 'sql-template-tag'
+import type { Caller } from '../../kernel/caller.ts'
+import { fail } from '../../kernel/errors.ts'
+import type { Tx } from '../../kernel/transaction.ts'
+import { visible } from '../../shared/access/envelope.ts'
+import type { ObjectAccess } from '../../shared/access/permissions.ts'
+import { isTimeout } from '../../shared/database/failures.ts'
+import { searchTagsOf } from '../../shared/records/search-document.ts'
+import type { Words } from '../../shared/search-text.ts'
+
+/** Every SQL statement of global search: which records, and how many. They are read, and authorised again, elsewhere. */
+export interface Question {
+  readonly accesses: readonly ObjectAccess[]
+  readonly locationId: string | undefined
+  /** Undefined when nothing is searched for. */
+  readonly words: (Words & { readonly whole: string }) | undefined
+}
+
+export interface Found {
+  readonly recordId: string
+  readonly objectId: string
+  /** 1 to 5 as in `portico.search_tier`, 6 for a similar title; null when nothing was searched for. */
+  readonly tier: number | null
+  readonly similarity: number | null
+}
+
+/** From row `skip` on the next `take` rows, best first. */
+export async function findHits(
+  tx: Tx,
+  caller: Caller,
+  question: Question,
+  skip: number,
+  take: number,
+): Promise<Found[]> {
+  if (isHopeless(question)) return []
+  if (!question.words) return (await findLatest(tx, caller, question, skip + take)).slice(skip)
+  return tx.rows<Found>(sql`
+    SELECT record_id AS "recordId", object_id AS "objectId", tier, similarity
+    FROM portico.search_page(${asked(caller, question)}, ${skip}::integer, ${take}::integer)`)
+}
+
+/** Exact, or an error: never an estimate, never zero for "unknown". */
+export async function countHits(tx: Tx, caller: Caller, question: Question): Promise<number> {
+  if (isHopeless(question)) return 0
+  try {
+    const counts = question.words
+      ? [tx.rows<{ count: number }>(sql`SELECT portico.search_count(${asked(caller, question)}) AS count`)]
+      : question.accesses.map((access) =>
+          tx.rows<{ count: number }>(sql`SELECT count(*) AS count ${live(caller, question, access)}`),
+        )
+    return (await Promise.all(counts)).reduce((total, [row]) => total + row!.count, 0)
+  } catch (error) {
+    if (isTimeout(error)) throw fail('count_unavailable', { cause: error })
+    throw error
+  }
+}
+
+/** Records whose titles complete what was typed. */
+export async function findTitles(tx: Tx, caller: Caller, question: Question, take: number): Promise<Found[]> {
+  if (isHopeless(question) || !question.words) return []
+  return tx.rows<Found>(sql`
+    SELECT record_id AS "recordId", object_id AS "objectId", tier, similarity
+    FROM portico.search_titles(${asked(caller, question)}, ${take}::integer)`)
+}
+
+/** The last changed records, newest first: of each object as many as could be among them, through its own index. */
+export async function findLatest(tx: Tx, caller: Caller, question: Question, take: number): Promise<Found[]> {
+  const lists = await Promise.all(
+    question.accesses.map(async (access) => {
+      const rows = await tx.rows<{ recordId: string; updatedAt: string }>(sql`
+        SELECT t.record_id AS "recordId", t.updated_at AS "updatedAt" ${live(caller, question, access)}
+        ORDER BY t.updated_at DESC, t.record_id DESC LIMIT ${take}::integer`)
+      return rows.map((row) => ({ ...row, objectId: access.object.objectId, tier: null, similarity: null }))
+    }),
+  )
+  const order = (one: { recordId: string; updatedAt: string }) => one.updatedAt + one.recordId
+  return lists
+    .flat()
+    .sort((a, b) => (order(a) < order(b) ? 1 : -1))
+    .slice(0, take)
+}
+
+function live(caller: Caller, { locationId }: Question, { object }: ObjectAccess) {
+  const located = locationId === undefined ? empty : sql` AND t.location_id = ${locationId}::uuid`
+  return sql`FROM ${raw(object.table)} t WHERE ${visible(caller, 't')} AND t.archived_at IS NULL${located}`
+}
+
+/** Nothing that the caller may read, or words that fold to nothing. */
+function isHopeless({ accesses, words }: Question): boolean {
+  return accesses.length === 0 || words?.patterns.length === 0
+}
+
+/** The question as the database takes it (`portico.search_question`). */
+function asked(caller: Caller, { accesses, locationId, words }: Question) {
+  const { organizationId, user, dataRoleIds, locationIds, unrestricted } = caller
+  const isTitled = ({ object, readableByKey }: ObjectAccess) => readableByKey.has(object.nameField.fieldKey)
+  const question = {
+    organization: organizationId,
+    objects: accesses.map(({ object }) => object.objectId),
+    tags: accesses.map(searchTagsOf),
+    titled: accesses.filter(isTitled).map(({ object }) => object.objectId),
+    audience: unrestricted ? null : [organizationId, ...(user ? [user.userId] : []), ...dataRoleIds],
+    user_id: user?.userId ?? null,
+    data_role_ids: dataRoleIds,
+    location_ids: locationIds === 'all' ? null : locationIds,
+    only_location: locationId ?? null,
+    ...words,
+  }
+  return sql`json_populate_record(NULL::portico.search_question, ${JSON.stringify(question)}::json)`
+}

@@ -1,8 +1,6 @@
 import Type, { type TSchema } from 'typebox'
 import { ApiErrorResponse, AppParams, Nullable, Revision, Strict, Timestamp } from '../../kernel/schemas.ts'
 import { BrowsePage, BrowsePaging } from '../../shared/browse.ts'
-import { dataTypes } from '../../shared/catalogue/data-types.ts'
-import type { Field } from '../../shared/catalogue/field.ts'
 import {
   dataRoleId,
   expectedRevision,
@@ -14,6 +12,7 @@ import {
   recordId,
   search,
 } from '../../shared/records/shapes.ts'
+import { bodyFields, changes, newRow, rowField, valueShape } from './field-shapes.ts'
 import type { Module, ModuleField } from './module.ts'
 
 /** Shapes of the operations of a module, made from its descriptor. Titles follow its label: `Calendar event`. */
@@ -31,11 +30,17 @@ export function shapesOf(module: Module) {
     CountQuery: Strict(filtersOf(module)),
     List: BrowsePage(Row, `${name}List`),
     NewRow: Strict(
-      { ...bodyFields(module), ...Placement, participants: Type.Optional(participants), ...key },
+      { ...bodyFields(module, name), ...Placement, participants: Type.Optional(participants), ...key },
       { title: `New${name}`, description: 'Fields that are left out take their defaults.', examples: [newRow(module)] },
     ),
     Changes: Strict(
-      { ...bodyFields(module), ...Placement, participants: Type.Optional(participants), ...key, expectedRevision },
+      {
+        ...bodyFields(module, name),
+        ...Placement,
+        participants: Type.Optional(participants),
+        ...key,
+        expectedRevision,
+      },
       { title: `${name}Changes`, description: 'What to set; null clears.', examples: [changes(module)] },
     ),
     Batch: batchShape(module, name),
@@ -71,9 +76,7 @@ function rowShape(module: Module, title: string) {
   return Strict(
     {
       recordId,
-      ...Object.fromEntries(
-        module.fields.map((field) => [field.fieldKey, Type.Optional(orNull(field, valueShape(field)))]),
-      ),
+      ...Object.fromEntries(module.fields.map((field) => [field.fieldKey, Type.Optional(rowField(field, title))])),
       ownerUserId: Nullable(ownerUserId),
       dataRoleId: Nullable(dataRoleId),
       locationId: Nullable(locationId),
@@ -85,56 +88,6 @@ function rowShape(module: Module, title: string) {
     },
     { title, description: `${module.description} Fields that the caller may not read are absent.` },
   )
-}
-
-function orNull(field: ModuleField, shape: TSchema): TSchema {
-  return field.required || field.dataType === 'autoNumber' ? shape : Nullable(shape)
-}
-
-/** A value of the field as it is read. */
-function valueShape(field: ModuleField): TSchema {
-  const { description, example } = field
-  const shape = field.schema ?? dataTypes[field.dataType].schema(asField(field))
-  return Type.Unsafe({ ...shape, ...boundsOf(field), description, examples: [example], ...readOnlyMark(field) })
-}
-
-function readOnlyMark({ readOnly }: ModuleField) {
-  return readOnly ? { readOnly: true } : {}
-}
-
-function boundsOf({ dataType, minimum, maximum, minLength, pattern }: ModuleField) {
-  const isNumber = dataType === 'integer' || dataType === 'float'
-  return {
-    ...(isNumber && minimum !== undefined && { minimum }),
-    ...(isNumber && maximum !== undefined && { maximum }),
-    ...(minLength !== undefined && { minLength }),
-    ...(pattern !== undefined && { pattern: `^(?:${pattern})$` }),
-  }
-}
-
-/** As much of a field's definition as the schema of its data type looks at. */
-function asField({ fieldKey, dataType, options, unique, indexed, maxLength, scale }: ModuleField): Field {
-  const validation = { ...(maxLength !== undefined && { maxLength }), ...(scale !== undefined && { scale }) }
-  return { fieldKey, dataType, options: options ?? null, unique, indexed, validation } as Field
-}
-
-/**
- * The fields of a body. They are documented in full and read by `shared/records/input`, as the fields of every record
- * are: one place says which values a field takes. Schemas here would refuse the same values with other codes.
- */
-function bodyFields({ fields }: Module): Record<string, Type.TOptional<TSchema>> {
-  return Object.fromEntries(
-    fields.map((field) => {
-      const { description, example } = field
-      const documented = { description, examples: [example], 'x-schema': bodyShape(field) }
-      return [field.fieldKey, Type.Optional(Type.Unknown(documented))]
-    }),
-  )
-}
-
-function bodyShape(field: ModuleField): TSchema {
-  const shape = orNull(field, valueShape(field))
-  return field.default === undefined ? shape : Type.Unsafe({ ...shape, default: field.default })
 }
 
 function batchShape(module: Module, name: string) {
@@ -149,7 +102,7 @@ function batchShape(module: Module, name: string) {
               examples: ['create'],
             }),
             recordId: Type.Optional(recordId),
-            ...bodyFields(module),
+            ...bodyFields(module, name),
             ...Placement,
             participants: Type.Optional(participants),
             ...key,
@@ -162,28 +115,6 @@ function batchShape(module: Module, name: string) {
     },
     { title: `${name}Batch`, examples: [{ items: [{ operation: 'create', ...newRow(module) }] }] },
   )
-}
-
-/** What a new record needs, and its name. Ids of other records are none that an example could know. */
-function newRow({ fields, nameField }: Module): Record<string, unknown> {
-  const isShown = (field: ModuleField) =>
-    (field.required === true || field.fieldKey === nameField || exemplary.has(field.fieldKey)) &&
-    !field.readOnly &&
-    field.references === undefined
-  return Object.fromEntries(fields.filter(isShown).map((field) => [field.fieldKey, field.example]))
-}
-
-/** Fields that say at a glance what a module is about. */
-const exemplary = new Set(['firstName', 'lastName', 'emails', 'phones', 'lines'])
-
-/** A change that any record takes: a text that no state locks. */
-function changes({ fields }: Module): Record<string, unknown> {
-  const plain = fields.find((field) => field.fieldKey === 'tags') ?? fields.find(isFree)
-  return plain ? { [plain.fieldKey]: plain.example } : {}
-}
-
-function isFree({ dataType, readOnly, unique, lockedIn }: ModuleField): boolean {
-  return (dataType === 'text' || dataType === 'longText') && !readOnly && !unique && !lockedIn
 }
 
 /** What narrows a list and its count. Those of contacts are the specification's (4.3). */

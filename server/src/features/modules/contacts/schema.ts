@@ -33,6 +33,11 @@ export const Types = Strict(
   { title: 'ContactTypes' },
 )
 
+const duplicatesExample = [
+  { recordId: '0199a1b2-0000-7000-8000-0000000000aa', displayName: 'Ada Lovelace' },
+  { recordId: '0199a1b2-0000-7000-8000-0000000000ab', displayName: 'A. Lovelace' },
+]
+
 /** Each contact of a page is looked up among all others, so pages are smaller than those of other lists. */
 export const DuplicatesQuery = Strict(paging(50))
 export const Duplicates = Strict(
@@ -43,6 +48,7 @@ export const Duplicates = Strict(
           minItems: 2,
           maxItems: 2,
           description: 'The two, the older one first.',
+          examples: [duplicatesExample],
         }),
         reasons: Type.Array(
           Type.Enum(['email', 'phone', 'name'], { description: 'What is alike.', examples: ['email'] }),

@@ -27,6 +27,24 @@ export const AppParams = {
   saasAppId: Uuid('The application. It must be the application of the credential.'),
 }
 
+/** Who did something on the platform; the same shape that records have. */
+export function PlatformActor(description: string) {
+  return Strict(
+    {
+      kind: Type.Enum(['builder', 'user', 'credential', 'visitor', 'system'], {
+        description: 'What acted.',
+        examples: ['builder'],
+      }),
+      id: Type.String({
+        maxLength: 200,
+        description: 'The id of a builder or user, a key id, or the name of a part of the service.',
+        examples: ['0199a1b2-0000-7000-8000-0000000000f1'],
+      }),
+    },
+    { description },
+  )
+}
+
 export const Revision = Type.Integer({
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Nullable, PageSize, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
+import { Nullable, PageSize, PlatformActor, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 
 /** Shapes of the audit log. */
 const name = (description: string, example: string) =>
@@ -32,16 +32,7 @@ export const AuditEntry = Strict(
   {
     entryId: Uuid('The entry.', '0199a1b2-0000-7000-8000-0000000000a1'),
     occurredAt: Timestamp('When it was done.'),
-    actor: Strict(
-      {
-        kind: Type.Enum(['user', 'credential', 'builder', 'visitor', 'system'], {
-          description: 'What acted.',
-          examples: ['builder'],
-        }),
-        id: actorId,
-      },
-      { description: 'Who did it.' },
-    ),
+    actor: PlatformActor('Who did it.'),
     action,
     target: Strict({ type: targetType, id: targetId }, { description: 'What it was done to.' }),
     saasAppId: Nullable(saasAppId),

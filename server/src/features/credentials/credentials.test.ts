@@ -93,7 +93,7 @@ test('a credential is issued, shown once, and works', async () => {
     envelope: null,
     status: 'active',
     createdAt: new Date(now).toISOString(),
-    createdBy: builder.builderId,
+    createdBy: { kind: 'builder', id: builder.builderId },
     expiresAt: null,
     lastUsedAt: null,
     previousSecretExpiresAt: null,

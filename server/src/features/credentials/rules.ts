@@ -40,7 +40,8 @@ export function credentialOf(row: CredentialRow, now: number): Static<typeof Cre
     envelope: hasEnvelope ? { dataRoleIds, locations: allLocations ? 'all' : locationIds } : null,
     status: revokedAt !== null ? 'revoked' : isPast(expiresAt, now) ? 'expired' : 'active',
     createdAt: row.createdAt,
-    createdBy: row.createdBy,
+    // The demo issues credentials without a builder.
+    createdBy: row.createdBy === null ? { kind: 'system', id: 'demo' } : { kind: 'builder', id: row.createdBy },
     rotatedAt: row.rotatedAt,
     expiresAt,
     lastUsedAt: row.lastUsedAt,

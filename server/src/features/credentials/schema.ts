@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Nullable, PageSize, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
+import { Nullable, PageSize, PlatformActor, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import { allScopes } from '../../kernel/scopes.ts'
 
 /** Shapes of the credentials that builders issue for the servers of an organisation. */
@@ -95,9 +95,7 @@ const fields = {
   envelope: Nullable(envelope),
   status: Type.Enum([...statuses], { description: 'Does it work?', examples: ['active'] }),
   createdAt: Timestamp('When it was issued.'),
-  createdBy: Nullable(
-    Uuid('The builder who issued it; null where the service did.', '0199a1b2-0000-7000-8000-0000000000f1'),
-  ),
+  createdBy: PlatformActor('Who issued it.'),
   rotatedAt: Nullable(Timestamp('When its secret was replaced last.')),
   expiresAt: Nullable(expiresAt),
   lastUsedAt: Nullable(Timestamp('When it was used last, within a few seconds.')),

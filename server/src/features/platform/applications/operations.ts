@@ -25,14 +25,14 @@ const list = platformOperation({
   method: 'GET',
   path: base,
   summary: 'List the applications of the account, by key.',
-  description: 'Archived ones are among them unless `archived=false`.',
+  description: 'Those in use; with `archived=true` those that are archived.',
   params: schema.NoParams,
   query: schema.ApplicationQuery,
   responses: { 200: schema.ApplicationPage },
   errors: ['cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
 
   async handler({ tx, caller, cursors }, { query }) {
-    const wanted = { accountId: caller.accountId, archived: query.archived }
+    const wanted = { accountId: caller.accountId, archived: query.archived ?? false }
     const identity = ['applications', wanted]
     const { rows, nextCursor } = await pageOf(
       cursors,

@@ -56,7 +56,7 @@ export const Application = Strict(
 
 export const ApplicationQuery = Strict({
   archived: Type.Optional(
-    Type.Boolean({ description: 'Only archived ones, or only those in use; both without it.', examples: [false] }),
+    Type.Boolean({ description: 'true lists those that are archived, in place of those in use.', examples: [true] }),
   ),
   cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before.', examples: ['AbC…'] })),
   pageSize: Type.Optional(PageSize()),

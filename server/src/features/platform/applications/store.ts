@@ -55,13 +55,13 @@ const columns = raw(`a.app_id AS "saasAppId", a.app_key AS "appKey", a.name, a.d
 /** By key; keys are unique within the account. */
 export async function findApplicationsOf(
   tx: Tx,
-  wanted: { readonly accountId: string; readonly archived: boolean | undefined },
+  wanted: { readonly accountId: string; readonly archived: boolean },
   after: string | null,
   limit: number,
 ): Promise<ApplicationRow[]> {
   return tx.rows(sql`SELECT ${columns} FROM portico.application a
     WHERE a.account_id = ${wanted.accountId}
-      AND (${wanted.archived ?? null}::boolean IS NULL OR (a.archived_at IS NOT NULL) = ${wanted.archived ?? null})
+      AND (a.archived_at IS NOT NULL) = ${wanted.archived}
       AND a.app_key COLLATE "C" > ${after ?? ''}
     ORDER BY a.app_key COLLATE "C" LIMIT ${limit}`)
 }

@@ -10,15 +10,27 @@ export type ClientAddress = (request: IncomingMessage) => string
  * stands further left is what the client says, and anybody can say anything. From everybody else the header is ignored.
  *
  * @param trusted addresses and networks in CIDR notation, as `PORTICO_TRUSTED_PROXIES` has them
+ * @param onIgnored told once, of the first peer whose header was ignored: it may be a proxy that nobody has named, and then
+ *   all of its clients count as one
  */
-export function createClientAddress(trusted: readonly string[]): ClientAddress {
-  if (trusted.length === 0) return ({ socket }) => plainAddress(socket.remoteAddress ?? '')
+export function createClientAddress(
+  trusted: readonly string[],
+  onIgnored: (peer: string) => void = () => {},
+): ClientAddress {
   const proxies = proxyList(trusted)
+  let told = false
   const isTrusted = (address: string) => proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
   return ({ socket, headers }) => {
     let address = plainAddress(socket.remoteAddress ?? '')
+    const forwarded = headers['x-forwarded-for']
+    if (forwarded === undefined || isIP(address) === 0) return address
+    if (!isTrusted(address)) {
+      if (!told) onIgnored(address)
+      told = true
+      return address
+    }
     // Several headers arrive joined by commas.
-    const hops = String(headers['x-forwarded-for'] ?? '').split(',')
+    const hops = String(forwarded).split(',')
     while (isIP(address) !== 0 && isTrusted(address)) {
       const next = hopAddress(hops.pop() ?? '')
       // At the end of the list, or at something that is no address (`unknown`), the last proxy is as far as one can see.

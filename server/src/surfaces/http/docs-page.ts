@@ -1,4 +1,4 @@
-import { createFileLoader, type StaticFile } from './static-files.ts'
+import { createStaticFiles } from './static-files.ts'
 
 /**
  * The API reference at `/docs`: a small page that asks for an application and a token, fetches the caller's own contract
@@ -22,28 +22,18 @@ const contentSecurityPolicy = [
 const pageHeaders = { 'content-security-policy': contentSecurityPolicy, 'referrer-policy': 'no-referrer' }
 const script = 'text/javascript; charset=utf-8'
 
-const files: Readonly<Record<string, StaticFile>> = {
-  '/docs': {
-    contentType: 'text/html; charset=utf-8',
-    headers: pageHeaders,
-    url: new URL('./docs/index.html', import.meta.url),
-  },
-  '/docs/page.css': { contentType: 'text/css; charset=utf-8', url: new URL('./docs/page.css', import.meta.url) },
-  '/docs/page.js': { contentType: script, url: new URL('./docs/page.js', import.meta.url) },
-  '/docs/scalar.js': {
-    contentType: script,
-    url: new URL('../../../vendor/scalar/standalone.js', import.meta.url),
-  },
-}
-
-export const docsPaths = Object.keys(files)
-
-/** Answers one of `docsPaths`. */
-export function createDocsPage() {
-  const load = createFileLoader()
-  return async function answerDocs(path: string, acceptEncoding: string | undefined) {
-    const { headers, plain, gzipped } = await load(files[path]!)
-    if (!/\bgzip\b/.test(acceptEncoding ?? '')) return { status: 200, headers, payload: plain }
-    return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, payload: gzipped }
-  }
-}
+/** The page and what belongs to it, by path. */
+export const createDocsPage = () =>
+  createStaticFiles({
+    '/docs': {
+      contentType: 'text/html; charset=utf-8',
+      headers: pageHeaders,
+      url: new URL('./docs/index.html', import.meta.url),
+    },
+    '/docs/page.css': { contentType: 'text/css; charset=utf-8', url: new URL('./docs/page.css', import.meta.url) },
+    '/docs/page.js': { contentType: script, url: new URL('./docs/page.js', import.meta.url) },
+    '/docs/scalar.js': {
+      contentType: script,
+      url: new URL('../../../vendor/scalar/standalone.js', import.meta.url),
+    },
+  })

@@ -158,7 +158,7 @@ export async function startSurface(more: Partial<HttpSurfaceOptions> = {}) {
     families: [family('api', registry.operations, invoke)],
     clock: systemClock,
     baseUrl: 'http://127.0.0.1:8080',
-    log: { error: (fields) => errors.push(fields) },
+    log: { error: (fields) => errors.push(fields), warn: () => undefined },
     readiness: async () => ready,
     metrics: async () => ({ contentType: 'text/plain; version=0.0.4', text: 'portico_up 1\n' }),
     ...more,

@@ -35,12 +35,12 @@ export function createOperationHandler(
       misdirected(typeof kind === 'string' ? kind : await kind, family.host, params) ??
       (cookieName === undefined ? undefined : crossSite(raw))
     if (refusal) {
-      send(raw, reply.raw, state, id, guarded(failed(refusal, id), family))
+      send(raw, reply.raw, state, id, guarded(failed(refusal, id), operation, family))
       return
     }
     const query = request.query as Readonly<Record<string, unknown>>
     const call = new ApiRequest(id, raw, reply.raw, clientAddress(raw), params, query, bytesMax, cookieName)
-    const response = guarded(await family.invoke(operation, call), family)
+    const response = guarded(await family.invoke(operation, call), operation, family)
     if (call.left) {
       reply.hijack()
       return
@@ -51,10 +51,11 @@ export function createOperationHandler(
 
 /**
  * What a cookie opened must not be given to the next user by a cache in between: unlike `Authorization`, a cookie does not
- * keep caches from storing an answer (RFC 9111 3.5).
+ * keep caches from storing an answer (RFC 9111 3.5). And what holds secrets, or is about people and their account, is not
+ * to lie in the cache of a browser either.
  */
-function guarded(response: Response, { host }: Family): Response {
-  if (host === 'api') return response
+function guarded(response: Response, { path, confidential }: Operation<never>, { host }: Family): Response {
+  if (host === 'api' && !confidential && !path.startsWith('/v1/platform/')) return response
   return { ...response, headers: { 'cache-control': 'no-store', ...response.headers } }
 }
 

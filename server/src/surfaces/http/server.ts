@@ -32,7 +32,7 @@ export interface HttpSurfaceOptions extends SystemParts {
   /** How long a connection may make no progress while something is to be sent or received. */
   readonly stalledAfterMs?: number
   /** Failures of the surface itself. Requests are recorded by the pipeline, not here. */
-  readonly log: { error(fields: Readonly<Record<string, unknown>>, message: string): void }
+  readonly log: Record<'error' | 'warn', (fields: Readonly<Record<string, unknown>>, message: string) => void>
 }
 
 export interface HttpSurface {
@@ -47,7 +47,12 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
   const state: SendState = { draining: false }
   const hostKind = createHostCheck(baseUrl, options.isTenantDomain)
   const crossSite = createCrossSiteCheck(baseUrl)
-  const clientAddress = createClientAddress(options.trustedProxies ?? [])
+  const clientAddress = createClientAddress(options.trustedProxies ?? [], (peer) => {
+    log.warn(
+      { peer },
+      'X-Forwarded-For is ignored: it came from an address that PORTICO_TRUSTED_PROXIES does not name. If that is a proxy of yours, name it there; until then its clients share the limits of one.',
+    )
+  })
   const parts = { baseUrl, hostKind, crossSite, clientAddress, state, cookieName }
   const app = createServer(clock, stalledAfterMs, onFrameworkError)
   const sockets = trackSockets(app.server)
@@ -55,10 +60,10 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
   const systemRoutes = createSystemRoutes(options, state)
   const operations = families.flatMap((family) => family.operations)
   const routerPath = routerPaths(operations.map((operation) => operation.path))
-  const systemMethods = systemRoutes.map(({ path }) => ({ method: 'GET', path }))
+  const systemMethods = systemRoutes.map(({ path, onAnyHost }) => ({ method: 'GET', path, onAnyHost }))
   const methodsOn = {
     api: createMethodTable([...on('api'), ...systemMethods]),
-    tenant: createMethodTable(on('tenant')),
+    tenant: createMethodTable([...on('tenant'), ...systemMethods.filter(({ onAnyHost }) => onAnyHost)]),
   }
 
   for (const family of families) {
@@ -74,7 +79,7 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
       url: path,
       handler: async ({ raw, id }, reply) => {
         if (!onAnyHost && (await hostKind(raw)) !== 'api') throw fail('route_not_found')
-        send(raw, reply.raw, state, id, await answer(raw))
+        send(raw, reply.raw, state, id, await answer(raw, hostKind))
       },
     })
   }

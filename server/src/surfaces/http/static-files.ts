@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import type { Answer } from './send.ts'
 
 /** A file that is served as it is. It is read, hashed and compressed at its first request, then kept. */
 export interface StaticFile {
@@ -11,7 +12,7 @@ export interface StaticFile {
   readonly url: URL
 }
 
-export interface LoadedFile {
+interface LoadedFile {
   readonly headers: Readonly<Record<string, string>>
   readonly plain: Buffer
   readonly gzipped: Buffer
@@ -19,7 +20,20 @@ export interface LoadedFile {
 
 const compress = promisify(gzip)
 
-export function createFileLoader(): (file: StaticFile) => Promise<LoadedFile> {
+/** Answers requests for files by their paths, compressed where the client takes it. */
+export function createStaticFiles(files: Readonly<Record<string, StaticFile>>) {
+  const load = createFileLoader()
+  return {
+    paths: Object.keys(files),
+    async answer(path: string, acceptEncoding: string | undefined): Promise<Answer> {
+      const { headers, plain, gzipped } = await load(files[path]!)
+      if (!/\bgzip\b/.test(acceptEncoding ?? '')) return { status: 200, headers, payload: plain }
+      return { status: 200, headers: { ...headers, 'content-encoding': 'gzip' }, payload: gzipped }
+    },
+  }
+}
+
+function createFileLoader(): (file: StaticFile) => Promise<LoadedFile> {
   const loaded = new Map<StaticFile, Promise<LoadedFile>>()
   return (file) => {
     let pending = loaded.get(file)

@@ -2,7 +2,10 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { fail } from '../../kernel/errors.ts'
 import { bearerToken } from './api-request.ts'
-import { createDocsPage, docsPaths } from './docs-page.ts'
+import { createDocsPage } from './docs-page.ts'
+import type { Family } from './family.ts'
+import type { HostCheck } from './hosts.ts'
+import { createLinkPages } from './pages/link-pages.ts'
 import { type Answer, jsonType, type SendState } from './send.ts'
 
 /** What the process tells about itself. */
@@ -17,13 +20,16 @@ export interface SystemParts {
 
 export interface SystemRoute {
   readonly path: string
-  /** Probes come by whatever name or address the prober knows. */
+  /** Otherwise on the API host alone. Probes come by whatever name or address the prober knows. */
   readonly onAnyHost?: true
-  answer(request: IncomingMessage): Answer | Promise<Answer>
+  answer(request: IncomingMessage, hostKind: HostCheck): Answer | Promise<Answer>
 }
 
-export function createSystemRoutes(parts: SystemParts, state: SendState): readonly SystemRoute[] {
-  const answerDocs = createDocsPage()
+export function createSystemRoutes(
+  parts: SystemParts & { readonly families: readonly Family[] },
+  state: SendState,
+): readonly SystemRoute[] {
+  const docs = createDocsPage()
   return [
     { path: '/', answer: () => ({ status: 302, headers: { location: '/docs' }, payload: '' }) },
     { path: '/healthz', onAnyHost: true, answer: () => json(200, { status: 'ok' }) },
@@ -36,10 +42,11 @@ export function createSystemRoutes(parts: SystemParts, state: SendState): readon
         return { status: 200, headers: { 'content-type': contentType }, payload: text }
       },
     },
-    ...docsPaths.map((path) => ({
+    ...docs.paths.map((path) => ({
       path,
-      answer: ({ headers }: IncomingMessage) => answerDocs(path, headers['accept-encoding']),
+      answer: ({ headers }: IncomingMessage) => docs.answer(path, headers['accept-encoding']),
     })),
+    ...createLinkPages(parts.families),
   ]
 }
 

@@ -1,14 +1,17 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { settings } from './config.ts'
+import { modules } from './features/modules/descriptors.ts'
 import { platformRegistry, tenantRegistry, tenantVisitorRegistry, visitorRegistry } from './operations.ts'
 import { renderConfiguration } from './surfaces/docs/configuration-page.ts'
 import { renderErrors } from './surfaces/docs/errors-page.ts'
+import { renderModuleFields } from './surfaces/docs/module-fields-page.ts'
 import { renderPlatformOperations } from './surfaces/docs/platform-operations-page.ts'
 
 /** Writes the generated files, or with `--check` tells which of them are out of date. */
 const files: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': () => renderConfiguration(settings),
   'docs/errors.md': renderErrors,
+  'docs/module-fields.md': () => renderModuleFields(modules),
   'docs/platform-operations.md': () =>
     renderPlatformOperations({
       platform: [...visitorRegistry.operations, ...platformRegistry.operations],

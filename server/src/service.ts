@@ -17,6 +17,7 @@ import { createFairShare } from './shared/fair-share.ts'
 import { createIdempotency } from './shared/idempotency.ts'
 import { createAuthenticator } from './shared/identity/authenticate.ts'
 import { createBuilderAuthenticator } from './shared/identity/builders.ts'
+import { createFailedCredentials } from './shared/identity/failed-credentials.ts'
 import { createLastUse } from './shared/identity/last-use.ts'
 import { createMint } from './shared/identity/mint.ts'
 import { createPasswords } from './shared/identity/passwords.ts'
@@ -97,7 +98,8 @@ export function createService(options: ServiceOptions): Service {
   })
   const metrics = createMetrics({ pool: database.pool })
   const diagnostics = createDiagnostics({ database, clock, log, metrics })
-  const authenticator = createAuthenticator({ database, clock, pepper: keys.pepper })
+  const failed = createFailedCredentials({ scale: rateLimitScale })
+  const authenticator = createAuthenticator({ database, clock, pepper: keys.pepper, failed })
   const lastUse = createLastUse({ database, clock, log })
   const limits = createRateLimits({ scale: rateLimitScale })
   // Three quarters: one tenant alone still gets nearly all, and never all.
@@ -137,13 +139,13 @@ export function createService(options: ServiceOptions): Service {
   const people = {
     mint: createMint(keys.pepper),
     passwords: createPasswords(),
-    throttle: createSignInThrottle({ database, clock }),
+    throttle: createSignInThrottle({ database, clock, knowsProxies: (options.trustedProxies ?? []).length > 0 }),
     links,
     mail: options.mail,
   }
   const platform = createPipeline<PlatformContext>({
     ...common,
-    authenticate: byToken(createBuilderAuthenticator({ database, clock, pepper: keys.pepper })),
+    authenticate: byToken(createBuilderAuthenticator({ database, clock, pepper: keys.pepper, failed })),
     forget: () => {},
     transact: (mode, caller, work, named) =>
       share.run(caller.tenantId, () => database.transactForBuilder(mode, caller, work, named)),
@@ -236,8 +238,8 @@ export function createService(options: ServiceOptions): Service {
 }
 
 /** The token of the `Authorization` header decides who calls. */
-function byToken<T>(authenticate: (token: string) => T): (request: Request) => T {
-  return (request) => authenticate(requireToken(request))
+function byToken<T>(authenticate: (token: string, address: string) => T): (request: Request) => T {
+  return (request) => authenticate(requireToken(request), request.address)
 }
 
 const readinessWithinMs = 1000

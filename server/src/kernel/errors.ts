@@ -179,6 +179,13 @@ const table = {
     retryable: true,
   },
 
+  mail_limit_reached: {
+    status: 429,
+    message:
+      'As many messages as allowed went to this address, or out of this account, of late. Retry after the time given.',
+    retryable: true,
+  },
+
   request_headers_too_large: { status: 431, message: 'The headers of the request are too large.' },
 
   internal_error: {

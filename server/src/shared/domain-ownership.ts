@@ -37,7 +37,7 @@ const lookUpWithinMs = 10_000
 
 /** What name servers say of a name that is not there, or has no such record. Anything else is no answer. */
 const absent = new Set(['ENOTFOUND', 'ENODATA'])
-const reservedZones = /\.(localhost|test|example)$/
+const reservedZones = /\.(test|example)$/
 
 export function createDomainOwnership(options: {
   readonly pepper: Uint8Array

@@ -10,6 +10,7 @@ import { allScopes } from '../../src/kernel/scopes.ts'
 import type { Tx } from '../../src/kernel/transaction.ts'
 import type { Database } from '../../src/shared/database/database.ts'
 import { createAuthenticator } from '../../src/shared/identity/authenticate.ts'
+import { createFailedCredentials } from '../../src/shared/identity/failed-credentials.ts'
 import { hashSecret, makeToken } from '../../src/shared/identity/tokens.ts'
 import { applyModel } from '../../src/shared/modelling/apply.ts'
 import type { ModelDocument } from '../../src/shared/modelling/document.ts'
@@ -224,6 +225,7 @@ function idsOf(ids: Readonly<Record<string, string>>, keys: readonly string[]): 
 
 /** The caller that a token stands for, read as the service reads it. */
 export async function callerOf(database: Database, { token }: TestCredential): Promise<Caller> {
-  const authenticator = createAuthenticator({ database, clock: systemClock, pepper })
-  return (await authenticator.authenticate(token)).caller
+  const failed = createFailedCredentials({ scale: 0 })
+  const authenticator = createAuthenticator({ database, clock: systemClock, pepper, failed })
+  return (await authenticator.authenticate(token, '')).caller
 }

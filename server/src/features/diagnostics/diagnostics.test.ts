@@ -10,6 +10,7 @@ import type { Context } from '../../shared/context.ts'
 import { createDiagnostics, type Diagnostics, type RequestDiagnostics } from '../../shared/diagnostics.ts'
 import { createIdempotency } from '../../shared/idempotency.ts'
 import { createAuthenticator } from '../../shared/identity/authenticate.ts'
+import { createFailedCredentials } from '../../shared/identity/failed-credentials.ts'
 import { createLog } from '../../shared/log.ts'
 import { createRateLimits } from '../../shared/rate-limits.ts'
 import { diagnosticsOperations } from './operations.ts'
@@ -41,10 +42,11 @@ beforeAll(async () => {
   user = tenant.organizations.a.users.owner
   foreign = tenant.organizations.b.credentials.live
   diagnostics = createDiagnostics({ database, clock, log: createLog({ level: 'silent', pretty: false }) })
-  const authenticator = createAuthenticator({ database, clock, pepper })
+  const failed = createFailedCredentials({ scale: 0 })
+  const authenticator = createAuthenticator({ database, clock, pepper, failed })
   invoke = createPipeline<Context>({
     clock,
-    authenticate: (request) => authenticator.authenticate(requireToken(request)),
+    authenticate: (request) => authenticator.authenticate(requireToken(request), request.address),
     forget: authenticator.forget,
     ...createRateLimits({ scale: 1 }),
     transact: database.transact,

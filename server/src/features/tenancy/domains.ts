@@ -12,7 +12,8 @@ export function domainOf({ links }: PlatformContext, asked: string | null): stri
   if (asked === null) return null
   const domain = asked.toLowerCase()
   const ofTenants = new URL(links.tenantOrigin({ slug: 'x', verifiedDomain: null })).hostname.replace(/^x\./, '')
-  if (isHostOfService(domain, [new URL(links.baseUrl).hostname, ofTenants])) {
+  // Names below localhost are this machine, and never asked for as somebody's domain (surfaces/http/hosts.ts).
+  if (isHostOfService(domain, [new URL(links.baseUrl).hostname, ofTenants, 'localhost'])) {
     throw fail('validation_failed', { field: 'customDomain', message: 'This is the host of the service, or below it.' })
   }
   return domain

@@ -50,7 +50,7 @@ const create = platformOperation({
   params: OrganizationParams,
   body: schema.InvitationCreateBody,
   responses: { 201: schema.Invitation },
-  errors: ['organization_not_found', 'email_taken', 'reference_not_found'],
+  errors: ['organization_not_found', 'email_taken', 'reference_not_found', 'mail_limit_reached'],
 
   async handler(context, { params, body }) {
     const organization = await lockOrganization(context.tx, params.organizationId)
@@ -71,7 +71,7 @@ const resendLink = platformOperation({
     'With a new token, for seven days from now; the link before opens nothing any more. Also for an invitation that has expired.',
   params: schema.InvitationParams,
   responses: { 200: schema.Invitation },
-  errors: ['organization_not_found', 'invitation_not_found', 'invitation_closed', 'email_taken'],
+  errors: ['organization_not_found', 'invitation_not_found', 'invitation_closed', 'email_taken', 'mail_limit_reached'],
 
   async handler(context, { params }) {
     const organization = await lockOrganization(context.tx, params.organizationId)

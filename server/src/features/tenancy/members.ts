@@ -48,6 +48,9 @@ export async function changeMember(
     throw fail('last_owner')
   }
   await orRefused(() => users.updateUser(tx, user, before, after))
+  if (before.email !== after.email || after.status === 'inactive') {
+    await users.deletePasswordResets(tx, organizationId, user.userId)
+  }
   if (before.status === 'inactive' && after.status === 'active') {
     await users.endSessions(tx, organizationId, user.userId, now)
   }

@@ -64,7 +64,7 @@ const create = platformOperation({
     ...etag,
     Location: { description: 'The address of the organization.', example: '/v1/platform/organizations/…' },
   },
-  errors: ['application_archived', 'slug_reserved', 'slug_taken', 'domain_taken'],
+  errors: ['application_archived', 'slug_reserved', 'slug_taken', 'domain_taken', 'mail_limit_reached'],
 
   async handler(context, { params, body }) {
     const { tx, caller, now } = context

@@ -63,7 +63,7 @@ export async function existsOrganization(tx: Tx, organizationId: string): Promis
  * it is.
  */
 export async function bindOrganization(tx: Tx, accountId: string, organizationId: string): Promise<void> {
-  await tx.rows(sql`SELECT portico.bind_builder(${accountId}, NULL, ${organizationId})`)
+  await tx.rows(sql`SELECT portico.bind_builder(${accountId}, portico.current_builder(), NULL, ${organizationId})`)
 }
 
 /** Called in the transaction of every change to what somebody of the organisation may do. */

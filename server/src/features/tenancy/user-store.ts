@@ -101,6 +101,13 @@ export async function updateUser(
   await bumpOrganization(tx, organizationId)
 }
 
+/** Links to choose a password are mailed to an address that somebody has, and good for whoever may sign in. */
+export async function deletePasswordResets(tx: Tx, organizationId: string, userId: string): Promise<void> {
+  await tx.rows(
+    sql`DELETE FROM portico.password_reset WHERE organization_id = ${organizationId} AND user_id = ${userId}`,
+  )
+}
+
 /**
  * Ends the sessions and the delegated credentials that a user had before it was reactivated: who comes back signs in
  * anew. While the user is inactive they are refused as that, so they are ended here and not when it is deactivated.

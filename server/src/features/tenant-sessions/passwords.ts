@@ -6,13 +6,14 @@ import type { BaseContext } from '../../kernel/operation.ts'
 import { Strict } from '../../kernel/schemas.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { recordTenantAudit } from '../../shared/audit.ts'
+import { withinMailLimits } from '../../shared/mail/queue.ts'
 import {
   type TenantContext,
   type TenantVisitorContext,
   tenantOperation,
   tenantVisitorOperation,
 } from '../../shared/tenant-context.ts'
-import { accountName, resetAnswerAfterMs, resetLink, resetTimes } from './rules.ts'
+import { accountName, resetAnswerAfterMs, resetLink, resetsMax, resetTimes } from './rules.ts'
 import {
   PasswordChange,
   PasswordChanged,
@@ -77,13 +78,13 @@ export const requestReset = tenantVisitorOperation({
   rateClass: 'visit',
   summary: 'Ask for a new password.',
   description:
-    'Sends a link that works once and for an hour to the user with this address, if there is one; the answer is the same either way. A newer link replaces an older one, and there is at most one a minute.',
+    'Sends a link that works once and for an hour to the user with this address, if there is one; the answer is the same either way. There is at most one a minute, and none while three of them can be used; all of them end when one is used.',
   body: PasswordResetRequest,
   responses: { 202: PasswordResetRequested },
   errors: ['organization_not_found', 'cross_site_request'],
 
   async handler(context, { body }) {
-    await Promise.all([sendReset(context, body.email), delay(resetAnswerAfterMs)])
+    await Promise.all([withinMailLimits(sendReset(context, body.email)), delay(resetAnswerAfterMs)])
     return { status: 202, body: { accepted: true } }
   },
 })
@@ -100,7 +101,8 @@ async function sendReset(context: TenantVisitorContext, email: string): Promise<
     if (!user?.active) return
     const { userId, displayName } = user
     const times = resetTimes(now)
-    const isMade = await store.insertReset(tx, { organizationId, userId, tokenHash: mint.hashOf(token), ...times })
+    const reset = { organizationId, userId, tokenHash: mint.hashOf(token), most: resetsMax, ...times }
+    const isMade = await store.insertReset(tx, reset)
     if (!isMade) return
     // To where the organisation is at home, not to the host that was asked: anybody can write anything there.
     const origin = links.tenantOrigin({ slug: caller.organizationSlug, verifiedDomain })
@@ -140,7 +142,7 @@ export const completeReset = tenantVisitorOperation({
     if (!exists) throw fail('reset_token_invalid', { field: 'token' })
     const hash = await passwords.hash(body.newPassword)
     await context.inTransaction('write', async (tx) => {
-      const user = await store.takeReset(tx, reset)
+      const user = await store.takeResets(tx, reset)
       if (!user) throw fail('reset_token_invalid', { field: 'token' })
       await store.setPasswordHash(tx, { organizationId, userId: user.userId, hash })
       await followPassword(context, tx, { user, action: 'user.password_reset', keep: null })

@@ -10,6 +10,8 @@ export const sessionsMax = 50
 const resetMs = 60 * 60 * 1000
 /** Nobody gets more than one of those mails in this time, however often somebody asks. */
 const resetPauseMs = 60 * 1000
+/** Links of one user that work side by side. With one, whoever asks in another's name would take theirs away. */
+export const resetsMax = 3
 /** A claim is answered no sooner than this, so that the time it takes does not tell whether there was somebody to write to. */
 export const resetAnswerAfterMs = 200
 

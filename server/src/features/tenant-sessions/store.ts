@@ -152,18 +152,26 @@ export interface NewReset extends UserKey {
   readonly tokenHash: Buffer
   readonly createdAt: string
   readonly expiresAt: string
-  /** One that was made after this stays, and nothing is made. */
+  /** Nothing is made where there is one that was made after this, */
   readonly unlessSince: string
+  /** or where so many can be used. */
+  readonly most: number
 }
 
-/** Makes the outstanding reset of a user, in place of an older one. False where there is one that is too young for that. */
+/** Makes one more reset for a user. False where there is one that is too young for that, or where there are enough. */
 export async function insertReset(tx: Tx, reset: NewReset): Promise<boolean> {
+  const { organizationId, userId, tokenHash, createdAt, expiresAt, unlessSince, most } = reset
+  // One after the other, so that those who ask at once are counted.
+  await tx.rows(sql`SELECT FROM portico.tenant_user WHERE organization_id = ${organizationId} AND user_id = ${userId}
+    FOR NO KEY UPDATE`)
+  await tx.rows(sql`DELETE FROM portico.password_reset
+    WHERE organization_id = ${organizationId} AND user_id = ${userId} AND expires_at <= ${createdAt}`)
   const made =
-    await tx.rows(sql`INSERT INTO portico.password_reset AS r (organization_id, user_id, token_hash, created_at, expires_at)
-    VALUES (${reset.organizationId}, ${reset.userId}, ${reset.tokenHash}, ${reset.createdAt}, ${reset.expiresAt})
-    ON CONFLICT (organization_id, user_id) DO UPDATE
-      SET token_hash = excluded.token_hash, created_at = excluded.created_at, expires_at = excluded.expires_at
-      WHERE r.organization_id = ${reset.organizationId} AND r.created_at <= ${reset.unlessSince}
+    await tx.rows(sql`INSERT INTO portico.password_reset (organization_id, user_id, token_hash, created_at, expires_at)
+    SELECT ${organizationId}, ${userId}, ${tokenHash}, ${createdAt}, ${expiresAt}
+    FROM (SELECT count(*) AS held, max(created_at) AS newest FROM portico.password_reset
+      WHERE organization_id = ${organizationId} AND user_id = ${userId}) r
+    WHERE r.held < ${most} AND (r.newest IS NULL OR r.newest <= ${unlessSince})
     RETURNING user_id`)
   return made.length > 0
 }
@@ -180,21 +188,26 @@ export async function existsReset(tx: Tx, { organizationId, tokenHash, now }: Re
   return found.length > 0
 }
 
-/** Uses a reset up. Undefined where it is gone, or where its user is not active any more. */
-export async function takeReset(
+/** Uses a reset up, and all others of its user. Undefined where it is gone, or where its user is not active any more. */
+export async function takeResets(
   tx: Tx,
   { organizationId, tokenHash, now }: ResetKey,
 ): Promise<Omit<Claimed, 'active' | 'passwordHash'> | undefined> {
-  const [user] = await tx.rows<Omit<Claimed, 'active' | 'passwordHash'>>(sql`DELETE FROM portico.password_reset r
-    USING portico.tenant_user u
+  // The user first: of two who use two links of one user at once, the second finds none.
+  const [user] = await tx.rows<Omit<Claimed, 'active' | 'passwordHash'>>(sql`SELECT u.user_id AS "userId", u.email,
+      u.display_name AS "displayName"
+    FROM portico.password_reset r
+    JOIN portico.tenant_user u ON u.organization_id = r.organization_id AND u.user_id = r.user_id
     WHERE r.organization_id = ${organizationId} AND r.token_hash = ${tokenHash} AND r.expires_at > ${now}
-      AND u.organization_id = ${organizationId} AND u.user_id = r.user_id AND u.status = 'active'
-    RETURNING u.user_id AS "userId", u.email, u.display_name AS "displayName"`)
-  return user
+      AND u.status = 'active' FOR NO KEY UPDATE OF u`)
+  if (!user) return undefined
+  const taken = await deleteResets(tx, { organizationId, userId: user.userId })
+  return taken.some((hash) => hash.equals(tokenHash)) ? user : undefined
 }
 
-export async function deleteResets(tx: Tx, { organizationId, userId }: UserKey): Promise<void> {
-  await tx.rows(
-    sql`DELETE FROM portico.password_reset WHERE organization_id = ${organizationId} AND user_id = ${userId}`,
-  )
+/** Returns the hashes of those that there were. */
+export async function deleteResets(tx: Tx, { organizationId, userId }: UserKey): Promise<Buffer[]> {
+  const deleted = await tx.rows<{ hash: Buffer }>(sql`DELETE FROM portico.password_reset
+    WHERE organization_id = ${organizationId} AND user_id = ${userId} RETURNING token_hash AS hash`)
+  return deleted.map(({ hash }) => hash)
 }

@@ -16,8 +16,8 @@ export interface Database {
   /** Runs `work` for a caller. Throws `StaleIdentity` when the caller's rights changed since it was read. */
   transact<T>(mode: TransactionMode, caller: Caller, work: (tx: Tx) => Promise<T>): Promise<T>
   /**
-   * Runs `work` for a member of a builder account, bound to the account and, where they are named, to an application and
-   * an organisation of it. Throws `application_not_found` or `organization_not_found` where they are not the account's.
+   * Runs `work` for a member of a builder account, bound to account and person and, where they are named, to an application
+   * and an organisation of it. Throws `application_not_found` or `organization_not_found` where they are not the account's.
    */
   transactForBuilder<T>(
     mode: TransactionMode,
@@ -167,15 +167,15 @@ function bindCaller({ organizationId, appId, epochs }: Caller): Binding {
   }
 }
 
-const builderText = bindingText('portico.bind_builder($1, $2, $3) AS bound')
+const builderText = bindingText('portico.bind_builder($1, $2, $3, $4) AS bound')
 
 function bindBuilder(
-  { accountId, accountEpoch }: BuilderCaller,
+  { accountId, builderId, accountEpoch }: BuilderCaller,
   { saasAppId, organizationId }: { readonly saasAppId?: string; readonly organizationId?: string },
 ): Binding {
   return {
     text: builderText,
-    values: [accountId, saasAppId ?? null, organizationId ?? null],
+    values: [accountId, builderId, saasAppId ?? null, organizationId ?? null],
     check(rows) {
       const [{ bound }] = rows as [{ bound: { epoch: string | null; missing: string | null } }]
       const { epoch, missing } = bound

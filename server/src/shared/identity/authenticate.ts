@@ -5,6 +5,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { fail } from '../../kernel/errors.ts'
 import type { Identity } from '../../kernel/pipeline.ts'
 import type { Database } from '../database/database.ts'
+import type { FailedCredentials } from './failed-credentials.ts'
 import { type KeptSecret, prove, requireHolding } from './prove.ts'
 import { parseToken, type Token } from './tokens.ts'
 
@@ -14,7 +15,8 @@ import { parseToken, type Token } from './tokens.ts'
  * `forget` drops what was remembered (kernel/pipeline.ts, StaleIdentity).
  */
 export interface Authenticator {
-  authenticate(token: string): Identity | Promise<Identity>
+  /** @param address where it comes from: what does not hold is counted by it */
+  authenticate(token: string, address: string): Identity | Promise<Identity>
   forget(caller: Caller): void
 }
 
@@ -64,8 +66,9 @@ export function createAuthenticator(parts: {
   readonly database: Database
   readonly clock: Clock
   readonly pepper: Uint8Array
+  readonly failed: FailedCredentials
 }): Authenticator {
-  const { database, clock } = parts
+  const { database, clock, failed } = parts
   const pepper = createSecretKey(parts.pepper)
   const remembered = new Map<string, Remembered>()
 
@@ -104,10 +107,10 @@ export function createAuthenticator(parts: {
   }
 
   return {
-    authenticate(text) {
+    authenticate(text, address) {
       const token = parseToken(text)
       if (!token) throw fail('credential_invalid')
-      if (token.kind === 'bld') return refuseBuilder(token)
+      if (token.kind === 'bld') return failed.guard(token, address, () => refuseBuilder(token))
       const entry = remembered.get(token.keyId)
       if (entry && clock.now() - entry.readAtMs < rememberedMs && entry.row.kind === token.kind) {
         try {
@@ -117,7 +120,8 @@ export function createAuthenticator(parts: {
           // again, would be turned away for as long as the old state is remembered. What is looked up decides.
         }
       }
-      return look(token.keyId).then((found) => {
+      return failed.guard(token, address, async () => {
+        const found = await look(token.keyId)
         if (found.row.kind !== token.kind) throw fail('credential_invalid')
         return verify(found, token)
       })

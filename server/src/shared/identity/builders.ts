@@ -6,6 +6,7 @@ import { fail } from '../../kernel/errors.ts'
 import type { Identity } from '../../kernel/pipeline.ts'
 import { type BuilderRole, scopesOfRole } from '../../kernel/scopes.ts'
 import type { Database } from '../database/database.ts'
+import type { FailedCredentials } from './failed-credentials.ts'
 import { prove } from './prove.ts'
 import { parseToken } from './tokens.ts'
 
@@ -30,20 +31,23 @@ export function createBuilderAuthenticator(parts: {
   readonly database: Database
   readonly clock: Clock
   readonly pepper: Uint8Array
-}): (token: string) => Promise<Identity<BuilderCaller>> {
-  const { database, clock } = parts
+  readonly failed: FailedCredentials
+}): (token: string, address: string) => Promise<Identity<BuilderCaller>> {
+  const { database, clock, failed } = parts
   const pepper = createSecretKey(parts.pepper)
-  return async (text) => {
+  return async (text, address) => {
     const token = parseToken(text)
     if (!token) throw fail('credential_invalid')
     // Whether a credential of another kind is good is for its own door to say.
     if (token.kind !== 'bld') throw fail('credential_kind_not_allowed')
-    const [row] = await database.as('portico_app', (tx) =>
-      tx.rows<SessionRow>(sql`SELECT * FROM portico.find_builder_session(${token.keyId})`),
-    )
-    if (!row) throw fail('credential_invalid')
-    prove(token, row, { pepper, now: clock.now() })
-    return { caller: callerOf(row), refusal: null }
+    return failed.guard(token, address, async () => {
+      const [row] = await database.as('portico_app', (tx) =>
+        tx.rows<SessionRow>(sql`SELECT * FROM portico.find_builder_session(${token.keyId})`),
+      )
+      if (!row) throw fail('credential_invalid')
+      prove(token, row, { pepper, now: clock.now() })
+      return { caller: callerOf(row), refusal: null }
+    })
   }
 }
 

@@ -14,9 +14,9 @@ afterAll(() => db.drop())
 
 let people = 0
 /** Two throttles are two processes: they share nothing but the database. */
-const processes = () => {
+const processes = ({ knowsProxies = false } = {}) => {
   const clock = { now: () => now }
-  return [0, 1].map(() => createSignInThrottle({ database: db.database, clock })) as [Throttle, Throttle]
+  return [0, 1].map(() => createSignInThrottle({ database: db.database, clock, knowsProxies })) as [Throttle, Throttle]
 }
 type Throttle = ReturnType<typeof createSignInThrottle>
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { BlockList, isIP } from 'node:net'
 import sql from 'sql-template-tag'
 import type { Clock } from '../../kernel/clock.ts'
 import { fail } from '../../kernel/errors.ts'
@@ -68,15 +69,20 @@ interface Charge extends Counter {
 export function createSignInThrottle({
   database,
   clock,
+  knowsProxies,
 }: {
   readonly database: Database
   readonly clock: Clock
+  /** Has the operator named the proxies in front of the service? Then an address is that of a client. */
+  readonly knowsProxies: boolean
 }): SignInThrottle {
   const inSystem = <T>(work: (tx: Tx) => Promise<T>) => database.as('portico_system', work)
   return {
     async guard(attempt, verify) {
       const now = clock.now()
-      const charges = await inSystem((tx) => charge(tx, keysOf(attempt), now))
+      const countsNetwork = knowsProxies || !isPrivate(attempt.address)
+      const keys = keysOf(attempt).filter(({ kind }) => kind !== 'network' || countsNetwork)
+      const charges = await inSystem((tx) => charge(tx, keys, now))
       let proven: Awaited<ReturnType<typeof verify>>
       try {
         proven = await verify()
@@ -97,6 +103,32 @@ export async function removeOldSignInCounters(database: Database, now: number): 
       WHERE coalesce(failed_at < ${iso(now - forgottenAfterMs)}, true)
         AND coalesce(succeeded_at < ${iso(now - trustedForMs)}, true)`),
   )
+}
+
+/** Addresses that lead nowhere outside (RFC 6890): this machine, or a network of the operator's. */
+const privateNetworks = new BlockList()
+for (const network of [
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '100.64.0.0/10',
+]) {
+  const [address, prefix] = network.split('/')
+  privateNetworks.addSubnet(address!, Number(prefix), 'ipv4')
+}
+privateNetworks.addAddress('::1', 'ipv6')
+privateNetworks.addSubnet('fc00::', 7, 'ipv6')
+privateNetworks.addSubnet('fe80::', 10, 'ipv6')
+
+/**
+ * May this be the address of a proxy that nobody has named? Then it stands for all of its clients, and a hundred guesses of
+ * one would keep everybody out. Guesses at one account count from there as from anywhere.
+ */
+function isPrivate(address: string): boolean {
+  const family = isIP(address)
+  return family !== 0 && privateNetworks.check(address, family === 6 ? 'ipv6' : 'ipv4')
 }
 
 /** Sorted, so that attempts that share counters lock them in one order. */

@@ -59,7 +59,7 @@ export function createTenantDoor(parts: {
     /** A user who is signed in. The session holds on the host of its organisation and nowhere else. */
     async user(request: Request): Promise<Identity<Caller>> {
       if (request.token === null) throw fail('credential_missing', { message: 'Sign in first: POST /api/session.' })
-      const identity = await authenticator.authenticate(request.token)
+      const identity = await authenticator.authenticate(request.token, request.address)
       if (request.host === `${identity.caller.organizationSlug}${suffix}`) return identity
       const { organization_id } = await organizationOf(request.host)
       if (organization_id !== identity.caller.organizationId) throw fail('credential_invalid')

@@ -62,7 +62,7 @@ afterEach(async () => {
   for (const worker of workers.splice(0)) await worker.close()
   await mailer.close()
   await server.close()
-  await admin.query('TRUNCATE portico.mail_message')
+  await admin.query('TRUNCATE portico.mail_message, portico.mail_count')
 })
 
 function startWorker(sends: Mailer = mailer): MailWorker {
@@ -93,7 +93,7 @@ async function enqueue(mail = invitation(), wake = () => {}, within = inNorthwin
   const queue = createMailQueue({ secrets, wake })
   const id = await within((tx) => queue.enqueue({ tx, now, afterCommit: (work) => afterCommit.push(work) }, mail))
   for (const work of afterCommit) work()
-  return id
+  return id!
 }
 
 async function rowOf(id: string) {

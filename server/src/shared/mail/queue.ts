@@ -1,8 +1,9 @@
-import { fail } from '../../kernel/errors.ts'
+import { Failure, fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { isMailAddress, type MailAddress } from '../../ports/mail/port.ts'
 import type { Secrets } from '../secrets.ts'
+import { mailLimits, mailPriorities, mailPurposes } from './limits.ts'
 import { type MailContent, type MailKind, messages } from './messages.ts'
 import { insertMail, type MailOwner } from './store.ts'
 
@@ -22,9 +23,10 @@ export interface MailQueue {
   /**
    * Writes a message in the transaction of the change that causes it: it is sent when that commits, and never was when it
    * does not. A bound transaction may write for the organisation or the account that it is bound to. Returns the id of
-   * the message. Throws `validation_failed` for the field `email` where no mail can be sent there.
+   * the message. Throws `validation_failed` for the field `email` where no mail can be sent there, and
+   * `mail_limit_reached` where enough was (limits.ts); a notice is left out then, and undefined is returned.
    */
-  enqueue(occasion: MailOccasion, mail: NewMail): Promise<string>
+  enqueue(occasion: MailOccasion, mail: NewMail): Promise<string | undefined>
 }
 
 /** The letter box. `wake` is told after each commit that left something in it. */
@@ -35,13 +37,34 @@ export function createMailQueue({ secrets, wake }: { secrets: Pick<Secrets, 'sea
         throw fail('validation_failed', { field: 'email', message: 'Mail cannot be sent to this address.' })
       }
       const mailId = uuidv7(now)
-      const { organizationId, accountId, kind } = mail
+      const { organizationId, accountId, kind, variables } = mail
+      const purpose = mailPurposes[kind]
       const owner = organizationId === undefined ? { accountId: accountId! } : { organizationId }
       const sealed = await sealMail(secrets, mailId, { toName: mail.to.name, ...write(mail) })
-      await insertMail(tx, { ...owner, mailId, kind, recipient: mail.to.address, sealed, now })
+      const kept = { mailId, kind, recipient: mail.to.address, sealed, now, priority: mailPriorities[purpose] }
+      const expiresAt = 'expiresAt' in variables ? variables.expiresAt : null
+      const counted = { purpose, limits: mailLimits[purpose] }
+      const freeAt = await insertMail(tx, { ...owner, ...kept, expiresAt }, counted)
+      if (freeAt !== null) {
+        // What was done is done, and told often enough.
+        if (purpose === 'notice') return undefined
+        throw fail('mail_limit_reached', { retryAfterSeconds: (Date.parse(freeAt) - now) / 1000 })
+      }
       afterCommit(wake)
       return mailId
     },
+  }
+}
+
+/**
+ * For answers that must not tell who is known: where a limit of mail is reached, the transaction that would have sent one is
+ * undone, and nobody learns of it.
+ */
+export async function withinMailLimits(transaction: Promise<void>): Promise<void> {
+  try {
+    await transaction
+  } catch (error) {
+    if (!(error instanceof Failure && error.code === 'mail_limit_reached')) throw error
   }
 }
 

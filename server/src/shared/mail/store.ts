@@ -1,6 +1,7 @@
 import sql from 'sql-template-tag'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { Database } from '../database/database.ts'
+import { type MailLimit, type MailPurpose, mailCountedMs } from './limits.ts'
 import type { MailKind } from './messages.ts'
 
 /** Exactly one of the two: whose message it is. */
@@ -13,6 +14,9 @@ export type SealedMail = MailOwner & {
   readonly kind: MailKind
   readonly recipient: string
   readonly sealed: Uint8Array
+  readonly priority: number
+  /** Until when it is worth sending, ISO 8601; null: always. */
+  readonly expiresAt: string | null
   readonly now: number
 }
 
@@ -23,6 +27,7 @@ export interface ClaimedMail {
   readonly recipient: string
   readonly sealed: Buffer
   readonly createdAt: string
+  readonly expiresAt: string | null
   /** This attempt counted. */
   readonly attempts: number
 }
@@ -34,14 +39,28 @@ export interface Claim {
   readonly count: number
 }
 
-export async function insertMail(tx: Tx, mail: SealedMail): Promise<void> {
-  const { mailId, organizationId = null, accountId = null, kind, recipient, sealed, now } = mail
-  await tx.rows(sql`SELECT portico.enqueue_mail(${mailId}, ${organizationId}, ${accountId}, ${kind}, ${recipient},
-    ${Buffer.from(sealed)}, ${iso(now)})`)
+/** Null, or, where a limit is reached and nothing was written, from when on there is room again (ISO 8601). */
+export async function insertMail(
+  tx: Tx,
+  mail: SealedMail,
+  { purpose, limits }: { readonly purpose: MailPurpose; readonly limits: readonly MailLimit[] },
+): Promise<string | null> {
+  const { mailId, organizationId = null, accountId = null, kind, recipient, sealed, priority, expiresAt, now } = mail
+  const message = {
+    mail_id: mailId,
+    organization_id: organizationId,
+    account_id: accountId,
+    created_at: iso(now),
+    expires_at: expiresAt,
+    ...{ kind, recipient, priority },
+  }
+  const [row] = await tx.rows<{ freeAt: string | null }>(sql`SELECT portico.enqueue_mail(
+    ${JSON.stringify(message)}::jsonb, ${Buffer.from(sealed)}, ${purpose}, ${JSON.stringify(limits)}::jsonb) AS "freeAt"`)
+  return row!.freeAt
 }
 
 /**
- * Takes messages that are due, the longest overdue first, and counts the attempt before it is made: a message that ends
+ * Takes messages that are due, the most urgent and then the longest overdue first, and counts the attempt before it is made: a message that ends
  * the process each time is given up like any other.
  */
 export function claimMail(database: Database, { now, leaseMs, attemptsMax, count }: Claim): Promise<ClaimedMail[]> {
@@ -57,8 +76,9 @@ export function claimMail(database: Database, { now, leaseMs, attemptsMax, count
         WHERE mail_id = ANY (ARRAY(
           SELECT mail_id FROM portico.mail_message
           WHERE state IN ('queued', 'sending') AND due_at <= ${iso(now)}
-          ORDER BY due_at LIMIT ${count} FOR UPDATE SKIP LOCKED))
-        RETURNING mail_id AS "mailId", kind, recipient, sealed, created_at AS "createdAt", attempts`),
+          ORDER BY priority, due_at LIMIT ${count} FOR UPDATE SKIP LOCKED))
+        RETURNING mail_id AS "mailId", kind, recipient, sealed, created_at AS "createdAt",
+          expires_at AS "expiresAt", attempts`),
     ])
     return claimed
   })
@@ -93,12 +113,15 @@ export async function markFailed(database: Database, mail: ClaimedMail, now: num
 
 const keptForMs = 30 * 24 * 60 * 60 * 1000
 
-/** Removes what was finished 30 days ago. Returns how many rows that were. */
+/** Removes what was finished 30 days ago, and what no limit counts any more. Returns how many messages that were. */
 export async function removeOldMail(database: Database, now: number): Promise<number> {
-  const rows = await database.as('portico_system', (tx) =>
-    tx.rows(sql`DELETE FROM portico.mail_message WHERE finished_at < ${iso(now - keptForMs)} RETURNING 1`),
-  )
-  return rows.length
+  return database.as('portico_system', async (tx) => {
+    const [messages] = await Promise.all([
+      tx.rows(sql`DELETE FROM portico.mail_message WHERE finished_at < ${iso(now - keptForMs)} RETURNING 1`),
+      tx.rows(sql`DELETE FROM portico.mail_count WHERE created_at < ${iso(now - mailCountedMs)}`),
+    ])
+    return messages.length
+  })
 }
 
 function iso(time: number): string {

@@ -32,6 +32,7 @@ export const attemptsMax = 10
 /** After the first attempt, the second and so on; the last one holds for all that follow. 32 hours in all. */
 const retryAfterMs = [1, 5, 30, 120, 360].map((minutes) => minutes * minuteMs)
 const closeWithinMs = 10_000
+const linkExpired = 'The link in it works no more.'
 
 /**
  * Sends what is in `portico.mail_message`, at least once: a message whose worker dies between the mail server's answer and
@@ -87,7 +88,8 @@ export function createMailWorker({ database, mailer, secrets, clock, log }: Part
   }
 
   async function deliver(mail: ClaimedMail): Promise<void> {
-    const { mailId, kind, attempts } = mail
+    const { mailId, kind, attempts, expiresAt } = mail
+    if (expiresAt !== null && Date.parse(expiresAt) <= clock.now()) return giveUp(mail, linkExpired)
     try {
       await send(mail)
     } catch (error) {
@@ -108,15 +110,17 @@ export function createMailWorker({ database, mailer, secrets, clock, log }: Part
     // Other errors may quote what they were about, so only the mailer's own words are kept.
     const refusal = error instanceof MailError ? error : undefined
     const reason = refusal?.message ?? 'The message could not be unsealed or handed over; the log says why.'
-    const details = { mailId, kind, attempts, reason, ...(!refusal && { err: error }) }
-    if (refusal?.permanent || attempts >= attemptsMax) {
-      await markFailed(database, mail, clock.now(), reason)
-      log.error(details, 'A message was given up.')
-    } else {
-      const waitMs = retryAfterMs[Math.min(attempts, retryAfterMs.length) - 1]!
-      await putBack(database, mail, clock.now() + waitMs, reason)
-      log.warn(details, 'A message could not be sent; trying again later.')
-    }
+    const cause = refusal ? {} : { err: error }
+    if (refusal?.permanent || attempts >= attemptsMax) return giveUp(mail, reason, cause)
+    const waitMs = retryAfterMs[Math.min(attempts, retryAfterMs.length) - 1]!
+    await putBack(database, mail, clock.now() + waitMs, reason)
+    log.warn({ mailId, kind, attempts, reason, ...cause }, 'A message could not be sent; trying again later.')
+  }
+
+  async function giveUp(mail: ClaimedMail, reason: string, cause: { readonly err?: unknown } = {}): Promise<void> {
+    const { mailId, kind, attempts } = mail
+    await markFailed(database, mail, clock.now(), reason)
+    log.error({ mailId, kind, attempts, reason, ...cause }, 'A message was given up.')
   }
 
   return {

@@ -25,11 +25,12 @@ export const invite = platformOperation({
   path: '/v1/platform/team/invitations',
   summary: 'Invite somebody to the team.',
   description: `A link that works once, for seven days, is mailed to the address. Inviting the same address again replaces
-the link. Only owners invite owners.`,
+the link. Only owners invite owners. An invitation is revoked when whoever sent it leaves the team, or gets a role that
+could not send it.`,
   params: schema.NoParams,
   body: schema.InviteBody,
   responses: { 201: schema.Invitation },
-  errors: ['email_taken', 'team_limit_reached', 'permission_denied'],
+  errors: ['email_taken', 'team_limit_reached', 'permission_denied', 'mail_limit_reached'],
 
   async handler(context, { body }) {
     const { tx, caller, mint, now } = context
@@ -52,7 +53,8 @@ the link. Only owners invite owners.`,
       createdAt,
       expiresAt: new Date(now + invitationMs).toISOString(),
     }
-    await store.insertInvitation(tx, caller, { ...invitation, tokenHash: mint.hashOf(secret) })
+    const kept = { tokenHash: mint.hashOf(secret), invitedBy: caller.builderId }
+    await store.insertInvitation(tx, caller, { ...invitation, ...kept })
     await recordAudit(context, { action: 'team_invitation.created', target: target(invitation), after: invitation })
     await mailInvitation(context, invitation, secret)
     return { status: 201, body: invitation }

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { fail } from '../../../kernel/errors.ts'
 import { recordAudit } from '../../../shared/audit.ts'
+import { withinMailLimits } from '../../../shared/mail/queue.ts'
 import { type VisitorContext, visitorOperation } from '../../../shared/platform-context.ts'
 import { newLinkSecret, passwordResetMs } from './rules.ts'
 import * as schema from './schema.ts'
@@ -36,7 +37,7 @@ three in an hour.`,
   errors: [],
 
   async handler(context, { body }) {
-    await Promise.all([mailLink(context, body.email), wait(answerAfterMs)])
+    await Promise.all([withinMailLimits(mailLink(context, body.email)), wait(answerAfterMs)])
     return { status: 202, body: { message: 'If the address is known, a link was sent to it.' } }
   },
 })

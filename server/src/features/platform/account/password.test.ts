@@ -42,6 +42,19 @@ describe('changing the password', () => {
     expect((await signIn(platform, person.email, { password: newPassword })).status).toBe(201)
     expect(platform.mailbox.newestTo(person.email).kind).toBe('password_changed')
   })
+
+  test('ends the links that were asked for before: somebody may have the mailbox', async () => {
+    const person = await newPerson()
+    await ask(person.email)
+    const link = linkTokenOf(platform, person.email)
+    const { status } = await platform.call('POST', '/v1/platform/me/password', {
+      token: await tokenOf(person.email),
+      body: { currentPassword: password, newPassword },
+    })
+    expect(status).toBe(200)
+    expect((await complete(link, 'the battery of another horse')).json.code).toBe('reset_token_invalid')
+    expect((await signIn(platform, person.email, { password: newPassword })).status).toBe(201)
+  })
 })
 
 test('sessions, links and invitations are removed 30 days after they were of use', async () => {

@@ -1,7 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { Secret, TOTP } from 'otpauth'
 import { fail } from '../../../kernel/errors.ts'
-import type { BuilderRole } from '../../../kernel/scopes.ts'
+import { type BuilderRole, scopesOfRole } from '../../../kernel/scopes.ts'
 
 /** Longest that a session lasts. */
 export const sessionMs = 12 * 60 * 60_000
@@ -22,6 +22,12 @@ export function requireOwnerAmong(actor: BuilderRole, ...roles: readonly Builder
   if (actor !== 'owner' && roles.includes('owner')) {
     throw fail('permission_denied', { message: 'Only an owner may make, change or remove an owner.' })
   }
+}
+
+/** May somebody invite to this role who has that one, or, with null, is no member any more? */
+export function mayInvite(inviter: BuilderRole | null, invited: BuilderRole): boolean {
+  if (inviter === null || !scopesOfRole[inviter].includes('account.manage')) return false
+  return inviter === 'owner' || invited !== 'owner'
 }
 
 /** An account without an owner could never have one again. */

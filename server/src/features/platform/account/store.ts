@@ -3,7 +3,10 @@ import type { BuilderCaller } from '../../../kernel/caller.ts'
 import type { Tx } from '../../../kernel/transaction.ts'
 import type { Account } from './schema.ts'
 
-/** Every SQL statement about an account and the person who works in it. Row-level security shows the bound account alone. */
+/**
+ * Every SQL statement about an account and the person who works in it. Row-level security shows the bound account alone, and
+ * `own_builder` the bound person: passwords and second factors of other members are out of reach.
+ */
 type Self = Pick<BuilderCaller, 'accountId' | 'builderId'>
 
 /** A builder on their own: the person, the account, and the membership as its owner. Runs as portico_owner. */
@@ -64,13 +67,13 @@ export async function findSelf(tx: Tx, { builderId }: Self, lock?: 'lock'): Prom
   const statement = sql`
     SELECT builder_id AS "builderId", email, display_name AS "displayName", password_hash AS "passwordHash",
       totp_secret AS "totpSecret", totp_confirmed_at AS "totpConfirmedAt", totp_last_step AS "totpLastStep"
-    FROM portico.builder WHERE builder_id = ${builderId}`
+    FROM portico.own_builder WHERE builder_id = ${builderId}`
   const [builder] = await tx.rows<BuilderRow>(lock ? sql`${statement} FOR NO KEY UPDATE` : statement)
   return builder!
 }
 
 export async function updateDisplayName(tx: Tx, { builderId }: Self, displayName: string): Promise<void> {
-  await tx.rows(sql`UPDATE portico.builder SET display_name = ${displayName} WHERE builder_id = ${builderId}`)
+  await tx.rows(sql`UPDATE portico.own_builder SET display_name = ${displayName} WHERE builder_id = ${builderId}`)
 }
 
 /** Only from the password that was just proven: false when it was changed in the meantime. */
@@ -79,14 +82,14 @@ export async function replacePassword(
   { builderId }: Pick<Self, 'builderId'>,
   hashes: { readonly from: string; readonly to: string },
 ): Promise<boolean> {
-  const rows = await tx.rows(sql`UPDATE portico.builder SET password_hash = ${hashes.to}
+  const rows = await tx.rows(sql`UPDATE portico.own_builder SET password_hash = ${hashes.to}
     WHERE builder_id = ${builderId} AND password_hash = ${hashes.from} RETURNING 1`)
   return rows.length > 0
 }
 
 /** A second factor that is not confirmed yet; false when there is a confirmed one. */
 export async function enrollTotp(tx: Tx, { builderId }: Self, sealed: Buffer): Promise<boolean> {
-  const rows = await tx.rows(sql`UPDATE portico.builder SET totp_secret = ${sealed}, totp_last_step = NULL
+  const rows = await tx.rows(sql`UPDATE portico.own_builder SET totp_secret = ${sealed}, totp_last_step = NULL
     WHERE builder_id = ${builderId} AND totp_confirmed_at IS NULL RETURNING 1`)
   return rows.length > 0
 }
@@ -96,14 +99,14 @@ export async function confirmTotp(
   { builderId }: Self,
   { step, codeHashes, at }: { readonly step: number; readonly codeHashes: readonly Buffer[]; readonly at: string },
 ): Promise<void> {
-  await tx.rows(sql`UPDATE portico.builder SET totp_confirmed_at = ${at}, totp_last_step = ${step}
+  await tx.rows(sql`UPDATE portico.own_builder SET totp_confirmed_at = ${at}, totp_last_step = ${step}
     WHERE builder_id = ${builderId}`)
   await tx.rows(sql`INSERT INTO portico.builder_recovery_code (builder_id, code_hash)
     SELECT ${builderId}, unnest(${codeHashes}::bytea[])`)
 }
 
 export async function removeTotp(tx: Tx, { builderId }: Pick<Self, 'builderId'>): Promise<void> {
-  await tx.rows(sql`UPDATE portico.builder SET totp_secret = NULL, totp_confirmed_at = NULL, totp_last_step = NULL
+  await tx.rows(sql`UPDATE portico.own_builder SET totp_secret = NULL, totp_confirmed_at = NULL, totp_last_step = NULL
     WHERE builder_id = ${builderId}`)
   await tx.rows(sql`DELETE FROM portico.builder_recovery_code WHERE builder_id = ${builderId}`)
 }
@@ -124,7 +127,7 @@ export async function claimFactor(
   factor: ProvenFactor,
 ): Promise<boolean> {
   const [now] = await tx.rows<{ confirmed: boolean; lastStep: number | null }>(sql`
-    SELECT totp_confirmed_at IS NOT NULL AS confirmed, totp_last_step AS "lastStep" FROM portico.builder
+    SELECT totp_confirmed_at IS NOT NULL AS confirmed, totp_last_step AS "lastStep" FROM portico.own_builder
     WHERE builder_id = ${builderId} AND password_hash = ${passwordHash} FOR NO KEY UPDATE`)
   if (!now || now.confirmed !== (factor.kind !== 'none')) return false
   if (factor.kind === 'none') return true
@@ -134,6 +137,6 @@ export async function claimFactor(
     return used.length > 0
   }
   if (now.lastStep !== null && factor.step <= now.lastStep) return false
-  await tx.rows(sql`UPDATE portico.builder SET totp_last_step = ${factor.step} WHERE builder_id = ${builderId}`)
+  await tx.rows(sql`UPDATE portico.own_builder SET totp_last_step = ${factor.step} WHERE builder_id = ${builderId}`)
   return true
 }

@@ -36,18 +36,31 @@ export async function findInvitations(tx: Tx, { accountId }: Account, now: strin
     WHERE account_id = ${accountId} AND ${pending} AND expires_at > ${now} ORDER BY created_at DESC, invitation_id DESC`)
 }
 
+/** Those of the pending ones that a member has sent. */
+export async function findInvitationsBy(
+  tx: Tx,
+  { accountId }: Account,
+  inviterId: string,
+  now: string,
+): Promise<Invitation[]> {
+  return tx.rows(sql`SELECT ${columns} FROM portico.account_invitation
+    WHERE account_id = ${accountId} AND invited_by = ${inviterId} AND ${pending} AND expires_at > ${now}
+    ORDER BY invitation_id`)
+}
+
 /** Replaces those to the same address: only the newest link works. */
 export async function insertInvitation(
   tx: Tx,
   { accountId }: Account,
-  invitation: Invitation & { readonly tokenHash: Buffer },
+  invitation: Invitation & { readonly tokenHash: Buffer; readonly invitedBy: string },
 ): Promise<void> {
-  const { invitationId, email, role, tokenHash, createdAt, expiresAt } = invitation
+  const { invitationId, email, role, tokenHash, invitedBy, createdAt, expiresAt } = invitation
   await tx.rows(sql`UPDATE portico.account_invitation SET revoked_at = ${createdAt}
     WHERE account_id = ${accountId} AND lower(email) = lower(${email}) AND ${pending}`)
   await tx.rows(sql`
-    INSERT INTO portico.account_invitation (account_id, invitation_id, email, role, token_hash, created_at, expires_at)
-    VALUES (${accountId}, ${invitationId}, ${email}, ${role}, ${tokenHash}, ${createdAt}, ${expiresAt})`)
+    INSERT INTO portico.account_invitation (account_id, invitation_id, email, role, token_hash, invited_by,
+      created_at, expires_at)
+    VALUES (${accountId}, ${invitationId}, ${email}, ${role}, ${tokenHash}, ${invitedBy}, ${createdAt}, ${expiresAt})`)
 }
 
 export async function revokeInvitation(

@@ -1,8 +1,9 @@
 import { fail } from '../../../kernel/errors.ts'
 import { StaleIdentity } from '../../../kernel/pipeline.ts'
+import type { BuilderRole } from '../../../kernel/scopes.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'
-import { requireOwnerAmong, requireOwnerLeft } from './rules.ts'
+import { mayInvite, requireOwnerAmong, requireOwnerLeft } from './rules.ts'
 import * as schema from './schema.ts'
 import { bumpAccount, endMemberSessions } from './session-store.ts'
 import { lockAccount } from './store.ts'
@@ -40,8 +41,8 @@ export const updateMember = platformOperation({
   method: 'PATCH',
   path: '/v1/platform/team/{builderId}',
   summary: 'Give a member another role.',
-  description: `It holds from the member's next request on. Only owners make owners or change them, and the last owner stays
-one.`,
+  description: `It holds from the member's next request on, and pending invitations are revoked that the member has sent and
+could not send any more. Only owners make owners or change them, and the last owner stays one.`,
   params: schema.MemberParams,
   body: schema.UpdateMemberBody,
   responses: { 200: schema.Member },
@@ -55,6 +56,7 @@ one.`,
     const after = { ...member, role: body.role }
     if (member.role === body.role) return { status: 200, body: after }
     await store.updateRole(tx, caller, member.builderId, body.role)
+    await revokeInvitationsOf(context, member.builderId, body.role)
     await bumpAccount(tx, caller)
     await recordAudit(context, {
       action: 'member.updated',
@@ -72,8 +74,8 @@ export const removeMember = platformOperation({
   method: 'DELETE',
   path: '/v1/platform/team/{builderId}',
   summary: 'Remove a member from the account.',
-  description: `The sessions of the member in this account end at once. Only owners remove owners, and the last owner
-cannot be removed.`,
+  description: `The sessions of the member in this account end at once, and so do the pending invitations to the team that the
+member has sent. Only owners remove owners, and the last owner cannot be removed.`,
   params: schema.MemberParams,
   responses: { 200: schema.Member },
   errors: ['member_not_found', 'permission_denied', 'last_owner'],
@@ -86,6 +88,7 @@ cannot be removed.`,
     const { accountId } = caller
     await endMemberSessions(tx, { accountId, builderId: member.builderId }, new Date(now).toISOString())
     await store.deleteMember(tx, caller, member.builderId)
+    await revokeInvitationsOf(context, member.builderId, null)
     await bumpAccount(tx, caller)
     await recordAudit(context, {
       action: 'member.removed',
@@ -95,6 +98,22 @@ cannot be removed.`,
     return { status: 200, body: member }
   },
 })
+
+/** A way into the team must not outlive the right to open it. `role`: the one that the member has now, null for none. */
+async function revokeInvitationsOf(context: PlatformContext, builderId: string, role: BuilderRole | null) {
+  const { tx, caller, now } = context
+  const at = new Date(now).toISOString()
+  const sent = await store.findInvitationsBy(tx, caller, builderId, at)
+  for (const invitation of sent.filter((one) => !mayInvite(role, one.role))) {
+    const { invitationId } = invitation
+    await store.revokeInvitation(tx, caller, invitationId, at)
+    await recordAudit(context, {
+      action: 'team_invitation.revoked',
+      target: { type: 'team_invitation', id: invitationId },
+      before: invitation,
+    })
+  }
+}
 
 /** The team as it is until the end of this transaction, and the one of it that the request names. */
 async function lockMember(context: PlatformContext, named: string) {

@@ -31,11 +31,9 @@ export async function findPerson(tx: Tx, email: string): Promise<Person | undefi
   return person
 }
 
-/** Replaces the password of somebody whose sessions all end with it. */
+/** Replaces the password of somebody whose sessions and links all end with it. */
 export async function setPassword(tx: Tx, { builderId }: Person, passwordHash: string, at: string): Promise<void> {
   await tx.rows(sql`UPDATE portico.builder SET password_hash = ${passwordHash} WHERE builder_id = ${builderId}`)
-  await tx.rows(sql`UPDATE portico.builder_password_reset SET used_at = ${at}
-    WHERE builder_id = ${builderId} AND used_at IS NULL`)
   await tx.rows(sql`SELECT portico.end_builder_sessions(${builderId}, NULL, ${at})`)
 }
 

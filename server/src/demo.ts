@@ -5,7 +5,6 @@ import { hash } from '@node-rs/argon2'
 import { companies, deals, demoModel } from './demo-content.ts'
 import { type DemoProgress, openProgress } from './demo-progress.ts'
 import { existsCredential, insertCredential, type NewCredential } from './features/credentials/store.ts'
-import { nativeObjects } from './features/modules/native-objects.ts'
 import { insertBuilderSession } from './features/platform/account/session-store.ts'
 import { existsAccount, insertAccount } from './features/platform/account/store.ts'
 import { findApplications, insertApplication } from './features/platform/applications/store.ts'
@@ -18,6 +17,7 @@ import {
 } from './features/tenancy/store.ts'
 import { uuidv7 } from './kernel/ids.ts'
 import { allScopes } from './kernel/scopes.ts'
+import { nativeModules } from './native-modules.ts'
 import { registry } from './operations.ts'
 import type { Service } from './service.ts'
 import type { Database } from './shared/database/database.ts'
@@ -177,11 +177,11 @@ async function makeApplication(seed: Seed, accountId: string, appKey: string, na
     const appId = newId()
     const schemaName = `app_${randomBytes(6).toString('hex')}`
     return database.as('portico_owner', async (tx) => {
-      await insertApplication(tx, { appId, accountId, appKey, name, schemaName }, nativeObjects)
+      await insertApplication(tx, { appId, accountId, appKey, name, schemaName }, nativeModules.objects)
       return keep(appId)
     })
   })
-  await applyModel(database, made, demoModel)
+  await applyModel(database, made, demoModel, nativeModules.behaviours)
   return made
 }
 

@@ -4,6 +4,7 @@ import { explainMissingSchema, openCommandServer } from './command-database.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { findApplications } from './features/platform/applications/store.ts'
 import { Failure } from './kernel/errors.ts'
+import { nativeModules } from './native-modules.ts'
 import { DatabaseServerError } from './ports/database/port.ts'
 import { type ApplicationModel, readModel } from './shared/catalogue/catalogue.ts'
 import { type Database, openDatabase } from './shared/database/database.ts'
@@ -36,7 +37,7 @@ async function main(): Promise<void> {
   try {
     const appId = await findApplication(database, appKey)
     const before = await modelOf(database, appId)
-    await applyModel(database, appId, document)
+    await applyModel(database, appId, document, nativeModules.behaviours)
     const after = await modelOf(database, appId)
     say(`Applied ${file} to ${appKey}.`)
     for (const line of additions(before, after, document)) say(`  ${line}`)

@@ -3,6 +3,7 @@ import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { assertValid } from '../../kernel/validation.ts'
 import { recordAudit } from '../audit.ts'
+import type { Behaviours } from '../catalogue/behaviour.ts'
 import type { Database } from '../database/database.ts'
 import type { Change } from './changes.ts'
 import { type FieldDocument, ModelDocument, type ObjectDocument } from './document.ts'
@@ -27,13 +28,18 @@ export interface ApplyResult {
  * Brings an application to a model document: adds the objects, fields, roles, relationships and location templates that are
  * missing, sets the permissions of the roles that it names, and keeps a release of it, all in one transaction. Additive:
  * what exists and differs in type is refused, what the document does not name stays. Running it twice changes nothing the
- * second time. Waits until the indexes are built.
+ * second time. Waits until the indexes are built, for which it needs the behaviours of native objects.
  */
-export async function applyModel(database: Database, appId: string, document: unknown): Promise<ApplyResult> {
+export async function applyModel(
+  database: Database,
+  appId: string,
+  document: unknown,
+  behaviours?: Behaviours,
+): Promise<ApplyResult> {
   assertValid(ModelDocument, document)
   const done = await inTurn(database, appId, async () => {
     const added = await database.as('portico_owner', (tx) => applyIn(tx, appId, document as ModelDocument))
-    await buildUnfinished(database, appId)
+    await buildUnfinished(database, appId, behaviours)
     return added
   })
   if (!done) throw new ModelError('Another change of this model is still being applied.')

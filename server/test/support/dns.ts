@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { AUTHORITATIVE_ANSWER, decode, encode, type Packet } from 'dns-packet'
+import { isIPv6 } from 'node:net'
+import { type Answer, AUTHORITATIVE_ANSWER, decode, encode, type Packet } from 'dns-packet'
 
 /** A name server on loopback, over UDP (RFC 1035). It knows what tests publish; of other names it says that there are none. */
 export interface NameServer {
@@ -10,6 +11,8 @@ export interface NameServer {
   readonly asked: readonly string[]
   /** The TXT records of a name; none: the name is there and has no such record. */
   publish(name: string, ...values: readonly string[]): void
+  /** The addresses of a name, A and AAAA. */
+  publishAddresses(name: string, ...addresses: readonly string[]): void
   /** What becomes of questions about a name: an answer without an answer, or silence. */
   fail(name: string, how: 'SERVFAIL' | 'REFUSED' | 'silence'): void
   /** Runs before each answer. */
@@ -26,7 +29,7 @@ function pieces(value: string): string[] {
 }
 
 export async function startNameServer(): Promise<NameServer> {
-  const records = new Map<string, readonly string[]>()
+  const records = new Map<string, readonly Answer[]>()
   const failures = new Map<string, 'SERVFAIL' | 'REFUSED' | 'silence'>()
   const asked: string[] = []
   const socket = createSocket('udp4')
@@ -34,13 +37,13 @@ export async function startNameServer(): Promise<NameServer> {
   function responseTo({ id, questions }: Packet, name: string): Packet {
     const failure = failures.get(name) as keyof typeof codes | undefined
     const code = failure ?? (records.has(name) ? 'NOERROR' : 'NXDOMAIN')
-    const values = code === 'NOERROR' ? records.get(name)! : []
+    const answers = code === 'NOERROR' ? records.get(name)! : []
     return {
       type: 'response',
       id,
       flags: AUTHORITATIVE_ANSWER | codes[code],
       questions,
-      answers: values.map((value) => ({ type: 'TXT', name, ttl: 0, data: pieces(value) })),
+      answers: answers.filter(({ type }) => type === questions![0]!.type),
     }
   }
 
@@ -48,7 +51,16 @@ export async function startNameServer(): Promise<NameServer> {
     address: '',
     asked,
     beforeAnswer: undefined,
-    publish: (name, ...values) => void records.set(name, values),
+    publish(name, ...values) {
+      records.set(
+        name,
+        values.map((value) => ({ type: 'TXT', name, ttl: 0, data: pieces(value) })),
+      )
+    },
+    publishAddresses(name, ...addresses) {
+      const answerOf = (data: string): Answer => ({ type: isIPv6(data) ? 'AAAA' : 'A', name, ttl: 0, data })
+      records.set(name, addresses.map(answerOf))
+    },
     fail: (name, how) => void failures.set(name, how),
     async close() {
       socket.close()

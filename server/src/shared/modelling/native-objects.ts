@@ -7,7 +7,7 @@ import { searchTag } from '../search-text.ts'
 import type { FieldDocument, ObjectDocument } from './document.ts'
 import { lockTables } from './lock-tables.ts'
 import { type NativeRelationship, writeNativeRelationships } from './native-relationships.ts'
-import { addColumns, columnName, createTable, fieldIndex, referenceConstraint } from './physical-table.ts'
+import { addColumns, checkUser, columnName, createTable, fieldIndex, referenceConstraint } from './physical-table.ts'
 
 /**
  * Native objects: what every application has beside the objects of its own model, made from the descriptors of the native
@@ -224,9 +224,6 @@ async function writeDefinitions(tx: Tx, appId: string, objects: readonly ObjectP
       options = excluded.options, validation = excluded.validation`)
 }
 
-/** Tables that records of every object refer to. */
-const commonTargets = ['portico.data_role', 'portico.location', 'portico.tenant_user']
-
 /**
  * All tables in one statement: nineteen of them, one statement after the other, are 600 round trips. What has to wait for
  * others comes last, so that they wait for milliseconds.
@@ -235,28 +232,35 @@ async function changeTables(tx: Tx, schemaName: string, objects: readonly Object
   const qualified = (objectKey: string) => `"${schemaName}"."${tableNameOf(objectKey)}"`
   const made = objects.filter(({ isNew }) => isNew)
   const grown = objects.filter(({ isNew, fields }) => !isNew && fields.some((field) => field.isNew))
-  const ddl = made.flatMap(({ definition, tableName, fields }) => {
+  const ddl = made.flatMap((plan) => {
+    const { definition, fields } = plan
     const table = qualified(definition.objectKey)
     const indexes = fields.flatMap((field) => fieldIndex(table, field) ?? [])
     return [
-      ...createTable(schemaName, tableName, fields),
+      ...createTable(schemaName, plan, fields),
       ...indexes.map(({ unique, definition: index }) => `CREATE ${unique ? 'UNIQUE ' : ''}INDEX ${index}`),
     ]
   })
   for (const { definition, fields } of grown) {
     const table = qualified(definition.objectKey)
-    ddl.push(...fields.filter((field) => field.isNew).map((field) => addColumns(table, field)))
+    ddl.push(
+      addColumns(
+        table,
+        fields.filter((field) => field.isNew),
+      ),
+    )
   }
   for (const { definition, isNew, fields } of objects) {
     for (const field of fields.filter((one) => one.isNew)) {
-      const target = field.dataType === 'user' ? 'portico.tenant_user' : field.references && qualified(field.references)
-      if (!target) continue
-      const constraint = referenceConstraint(qualified(definition.objectKey), field, target)
+      const table = qualified(definition.objectKey)
+      if (field.dataType === 'user') ddl.push(...checkUser(table, field))
+      if (field.references === null) continue
+      const constraint = referenceConstraint(table, field, qualified(field.references))
       // On a table that exists the column is new and empty: nothing to validate.
       ddl.push(isNew ? constraint : `${constraint} NOT VALID`)
     }
   }
   if (ddl.length === 0) return
-  await lockTables(tx, grown.map(({ definition }) => qualified(definition.objectKey)).sort(), commonTargets)
+  await lockTables(tx, grown.map(({ definition }) => qualified(definition.objectKey)).sort(), [])
   await tx.rows(sql`${raw(`DO $native$ BEGIN ${ddl.map((statement) => `${statement};`).join('\n')} END $native$`)}`)
 }

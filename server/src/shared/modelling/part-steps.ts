@@ -1,8 +1,10 @@
 import sql from 'sql-template-tag'
 import { uuidv7 } from '../../kernel/ids.ts'
+import type { Tx } from '../../kernel/transaction.ts'
 import type { Change } from './changes.ts'
+import type { PublishedObject } from './published.ts'
 import { deletionOfLinks, sumOverOrganizations } from './stakes.ts'
-import type { Publishing } from './steps.ts'
+import { type Publishing, RowsAppeared } from './steps.ts'
 
 /** How changes of roles, relationships and location templates are carried out, in the application and its organisations. */
 type Step = (publishing: Publishing, change: Change) => Promise<void>
@@ -48,9 +50,14 @@ async function setRole({ tx, published, wanted }: Publishing, { key }: Change): 
     JOIN portico.field_definition f ON f.app_id = o.app_id AND f.object_id = o.object_id AND f.field_key = r."fieldKey"`)
 }
 
-/** That nobody holds it was found out before (stakes.ts); a holder since then breaks a foreign key, and the publication. */
+/**
+ * That nobody holds it was found out before (stakes.ts). A user who got it since then breaks a foreign key, and the
+ * publication. Records have none to it: they are counted once more, when whoever gave it to one has been waited for and
+ * nobody can any more.
+ */
 async function removeRole({ tx, published }: Publishing, { key }: Change): Promise<void> {
   const { appId } = published
+  const roles = await rolesOf(tx, appId, key)
   await sumOverOrganizations(
     tx,
     appId,
@@ -60,9 +67,27 @@ async function removeRole({ tx, published }: Publishing, { key }: Change): Promi
      SELECT count(*) FROM bumped`,
     { key },
   )
+  const held = [...published.objects.values()].map(rowsOfRoles)
+  if (held.length > 0) {
+    const count = await sumOverOrganizations(tx, appId, `SELECT ${held.join(' + ')}`, { roles })
+    if (count > 0) throw new RowsAppeared()
+  }
   await tx.rows(sql`DELETE FROM portico.field_permission WHERE app_id = ${appId} AND template_key = ${key}`)
   await tx.rows(sql`DELETE FROM portico.object_permission WHERE app_id = ${appId} AND template_key = ${key}`)
   await tx.rows(sql`DELETE FROM portico.data_role_template WHERE app_id = ${appId} AND template_key = ${key}`)
+}
+
+/** The DataRoles of a template, in every organisation. The owner may look them up. */
+async function rolesOf(tx: Tx, appId: string, key: string): Promise<string[]> {
+  const rows = await tx.rows<{ id: string }>(
+    sql`SELECT data_role_id AS id FROM portico.data_role WHERE app_id = ${appId} AND template_key = ${key}`,
+  )
+  return rows.map(({ id }) => id)
+}
+
+function rowsOfRoles({ table }: PublishedObject): string {
+  return `(SELECT count(*) FROM ${table} WHERE organization_id = $1
+    AND data_role_id = ANY (ARRAY(SELECT jsonb_array_elements_text($2::jsonb -> 'roles')::uuid)))`
 }
 
 async function addRelationship({ tx, published, wanted }: Publishing, { key }: Change): Promise<void> {

@@ -34,11 +34,19 @@ export function foldedExpression(value: string): string {
   return `translate(lower(${value} COLLATE "und-x-icu"), 'ς', 'σ') COLLATE "C"`
 }
 
-/** A new table for an object, with the columns of these fields. */
-export function createTable(schema: string, table: string, fields: readonly Field[] = []): string[] {
-  const qualified = `"${schema}"."${table}"`
-  const index = (suffix: string, definition: string) =>
-    `CREATE INDEX "${table}_${suffix}" ON ${qualified} ${definition}`
+/**
+ * A new table for an object, with the columns of these fields. Nothing of it touches a table that others use. Its indexes
+ * bear the id of the object, with a capital letter in their names, which no table has: named after the table, that of the
+ * object `deal` by role was in the way of an object `deal-role`.
+ */
+export function createTable(
+  schema: string,
+  { objectId, tableName }: { readonly objectId: string; readonly tableName: string },
+  fields: readonly Field[],
+): string[] {
+  const qualified = `"${schema}"."${tableName}"`
+  const name = (what: string) => `"ix_${objectId.replaceAll('-', '')}_${what}"`
+  const index = (what: string, definition: string) => `CREATE INDEX ${name(what)} ON ${qualified} ${definition}`
   return [
     `CREATE TABLE ${qualified} (
       organization_id uuid NOT NULL,
@@ -59,27 +67,48 @@ export function createTable(schema: string, table: string, fields: readonly Fiel
         .flatMap(columnDefinitions)
         .map((column) => `${column},`)
         .join(' ')}
-      CONSTRAINT "${table}_pkey" PRIMARY KEY (organization_id, record_id),
-      CONSTRAINT "${table}_one_target" CHECK (owner_user_id IS NULL OR data_role_id IS NULL),
-      CONSTRAINT "${table}_ownerUserId" FOREIGN KEY (organization_id, owner_user_id) REFERENCES portico.tenant_user,
-      CONSTRAINT "${table}_dataRoleId" FOREIGN KEY (organization_id, data_role_id) REFERENCES portico.data_role,
-      CONSTRAINT "${table}_locationId" FOREIGN KEY (organization_id, location_id) REFERENCES portico.location
+      CONSTRAINT ${name('recordId')} PRIMARY KEY (organization_id, record_id),
+      CONSTRAINT record_one_target CHECK (owner_user_id IS NULL OR data_role_id IS NULL)
     )`,
     `ALTER TABLE ${qualified} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY`,
     `CREATE POLICY tenant ON ${qualified} USING (organization_id = (SELECT portico.current_organization()))`,
     `GRANT SELECT, INSERT, UPDATE ON ${qualified} TO portico_app`,
-    index('created', '(organization_id, created_at, record_id) WHERE archived_at IS NULL'),
-    index('updated', '(organization_id, updated_at, record_id) WHERE archived_at IS NULL'),
-    index('owner', '(organization_id, owner_user_id, created_at) WHERE owner_user_id IS NOT NULL'),
-    index('role', '(organization_id, data_role_id, location_id, created_at) WHERE data_role_id IS NOT NULL'),
-    `CREATE UNIQUE INDEX "${table}_externalKey" ON ${qualified} (organization_id, external_key) WHERE archived_at IS NULL`,
+    ...checkReference(qualified, 'owner_user_id', 'user', 'record_ownerUserId'),
+    ...checkReference(qualified, 'data_role_id', 'dataRole', 'record_dataRoleId'),
+    ...checkReference(qualified, 'location_id', 'location', 'record_locationId'),
+    index('createdAt', '(organization_id, created_at, record_id) WHERE archived_at IS NULL'),
+    index('updatedAt', '(organization_id, updated_at, record_id) WHERE archived_at IS NULL'),
+    index('ownerUserId', '(organization_id, owner_user_id, created_at) WHERE owner_user_id IS NOT NULL'),
+    index('dataRoleId', '(organization_id, data_role_id, location_id, created_at) WHERE data_role_id IS NOT NULL'),
+    `CREATE UNIQUE INDEX ${name('externalKey')} ON ${qualified} (organization_id, external_key) WHERE archived_at IS NULL`,
   ]
 }
 
-/** Adds the columns of a field. Instant on a table of any size: no default, nothing generated, nothing rewritten. */
-export function addColumns(qualified: string, field: Field): string {
-  const columns = columnDefinitions(field).map((column) => `ADD COLUMN ${column}`)
+/**
+ * Refuses, as a foreign key called `name` would, what is written with a user, a role or a location that is not there; see
+ * `0019_references.sql`. A foreign key would lock the table that it leads to whenever an object comes or goes, and that
+ * table is every tenant's.
+ */
+function checkReference(qualified: string, column: string, target: string, name: string): string[] {
+  const check = `NOT portico.reference_holds('${target}', NEW.organization_id, NEW."${column}")`
+  const refuse = `EXECUTE FUNCTION portico.refuse_reference('${name}')`
+  return [
+    `CREATE TRIGGER "${name}" AFTER INSERT ON ${qualified} FOR EACH ROW
+      WHEN (NEW."${column}" IS NOT NULL AND ${check}) ${refuse}`,
+    `CREATE TRIGGER "${name}_changed" AFTER UPDATE OF "${column}" ON ${qualified} FOR EACH ROW
+      WHEN (NEW."${column}" IS DISTINCT FROM OLD."${column}" AND NEW."${column}" IS NOT NULL AND ${check}) ${refuse}`,
+  ]
+}
+
+/** Adds the columns of fields. Instant on a table of any size: no default, nothing generated, nothing rewritten. */
+export function addColumns(qualified: string, fields: readonly Field[]): string {
+  const columns = fields.flatMap(columnDefinitions).map((column) => `ADD COLUMN ${column}`)
   return `ALTER TABLE ${qualified} ${columns.join(', ')}`
+}
+
+/** How many columns a field takes. */
+export function columnCount(field: Field): number {
+  return columnDefinitions(field).length
 }
 
 function columnDefinitions(field: Field): string[] {
@@ -90,10 +119,15 @@ function columnDefinitions(field: Field): string[] {
   return columns
 }
 
-/** Takes the columns of a field away, with their index and their values. */
-export function dropColumns(qualified: string, field: Field): string {
+/** Takes the columns of a field away, with their index, their values and what checks them. */
+export function dropColumns(qualified: string, field: Field): string[] {
   const columns = [field.column, shadowColumn(field)].filter((column) => column !== undefined)
-  return `ALTER TABLE ${qualified} ${columns.map((column) => `DROP COLUMN "${column}"`).join(', ')}`
+  const name = referenceName(field)
+  const checks = field.dataType === 'user' ? [name, `${name}_changed`] : []
+  return [
+    ...checks.map((check) => `DROP TRIGGER "${check}" ON ${qualified}`),
+    `ALTER TABLE ${qualified} ${columns.map((column) => `DROP COLUMN "${column}"`).join(', ')}`,
+  ]
 }
 
 export interface IndexPlan {
@@ -126,7 +160,12 @@ export function fieldIndex(qualified: string, field: Field): IndexPlan | undefin
   return { name, unique: false, definition }
 }
 
-/** A reference holds only where a record, or a user, of the same organisation stands at its other end. */
+/** A field of users holds only users of the same organisation. */
+export function checkUser(qualified: string, field: Field): string[] {
+  return checkReference(qualified, field.column, 'user', referenceName(field))
+}
+
+/** A reference holds only where a record of the same organisation stands at its other end. */
 export function referenceConstraint(qualified: string, field: Field, target: string): string {
   return `ALTER TABLE ${qualified} ADD CONSTRAINT "${referenceName(field)}"
     FOREIGN KEY (organization_id, "${field.column}") REFERENCES ${target}`

@@ -5,6 +5,7 @@ import type { ModelDocument } from './document.ts'
 import { lockTables } from './lock-tables.ts'
 import { normalised } from './normalise.ts'
 import { partSteps, provisionOrganizations } from './part-steps.ts'
+import { addColumns } from './physical-table.ts'
 import { type Issue, problemsOf } from './problems.ts'
 import { nativeKeys, type PublishedModel } from './published.ts'
 import { type Stake, stakeOf } from './stakes.ts'
@@ -78,7 +79,10 @@ export async function publish(
     tx,
     published,
     wanted,
-    made: new Set(),
+    made: new Map(),
+    making: [],
+    linking: [],
+    columns: new Map(),
     tables: new Set(),
     targets: new Set(),
     ddl: [],
@@ -138,12 +142,17 @@ async function insertRelease(
   return row!.number
 }
 
-async function changeTables({ tx, published, tables, targets, ddl }: Publishing): Promise<void> {
-  if (ddl.length === 0) return
+/** New tables first, which nobody waits for; then, under the locks of all of them at once, tables that others use. */
+async function changeTables({ tx, published, ...plan }: Publishing): Promise<void> {
+  const { making, linking, columns, tables, targets, ddl } = plan
   const { schemaName } = published
-  await tx.rows(sql`${raw(`CREATE SCHEMA IF NOT EXISTS "${schemaName}"`)}`)
-  await tx.rows(sql`${raw(`GRANT USAGE ON SCHEMA "${schemaName}" TO portico_app`)}`)
+  if (making.length > 0) {
+    await tx.rows(sql`${raw(`CREATE SCHEMA IF NOT EXISTS "${schemaName}"`)}`)
+    await tx.rows(sql`${raw(`GRANT USAGE ON SCHEMA "${schemaName}" TO portico_app`)}`)
+  }
+  for (const statement of [...making, ...linking]) await tx.rows(sql`${raw(statement)}`)
   await lockTables(tx, [...tables].sort(), [...targets].filter((target) => !tables.has(target)).sort())
+  for (const [table, fields] of columns) await tx.rows(sql`${raw(addColumns(table, fields))}`)
   for (const step of ddl) {
     if (typeof step === 'string') await tx.rows(sql`${raw(step)}`)
     else await step()

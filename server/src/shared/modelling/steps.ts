@@ -6,7 +6,7 @@ import { searchTag } from '../search-text.ts'
 import type { Change } from './changes.ts'
 import type { FieldDocument, ModelDocument, ObjectDocument } from './document.ts'
 import {
-  addColumns,
+  checkUser,
   columnName,
   createTable,
   dropColumns,
@@ -25,8 +25,14 @@ export interface Publishing {
   readonly tx: Tx
   readonly published: PublishedModel
   readonly wanted: ModelDocument
-  /** Objects that this transaction makes, and their tables. */
-  readonly made: Set<string>
+  /** Objects that this transaction makes, by key. */
+  readonly made: Map<string, MadeObject>
+  /** Makes the tables of these. Nobody sees them yet, so nothing of it needs a lock that somebody could wait for. */
+  readonly making: string[]
+  /** References between these, for when all of them are there. */
+  readonly linking: string[]
+  /** Columns of tables that exist, by table: added in one statement each. */
+  readonly columns: Map<string, Field[]>
   /** Tables that exist and whose columns or indexes change. */
   readonly tables: Set<string>
   /** Tables that columns begin to refer to. */
@@ -36,6 +42,13 @@ export interface Publishing {
   readonly touched: Set<string>
   /** Objects whose search documents must be written anew. */
   readonly searched: Set<string>
+}
+
+export interface MadeObject {
+  readonly objectId: string
+  readonly tableName: string
+  /** Quoted and qualified. */
+  readonly table: string
 }
 
 /** Rows were written between the moment they were counted and the moment the table was locked. */
@@ -58,34 +71,47 @@ export const objectSteps: Readonly<Record<string, Step>> = {
   'field.removed': removeField,
 }
 
-const tableNameOf = (objectKey: string) => objectKey.replaceAll('-', '_')
-
-function tableOf({ published }: Publishing, objectKey: string): string {
-  return published.objects.get(objectKey)?.table ?? `"${published.schemaName}"."${tableNameOf(objectKey)}"`
+function tableOf({ published, made }: Publishing, objectKey: string): string {
+  return (made.get(objectKey) ?? published.objects.get(objectKey)!).table
 }
 
-/** What the records of every object refer to. */
-const envelopeTables = ['portico.tenant_user', 'portico.data_role', 'portico.location']
-
 async function addObject(publishing: Publishing, { key }: Change): Promise<void> {
-  const { tx, published, wanted, made, ddl } = publishing
+  const { tx, published, wanted, made } = publishing
   const object = wanted.objects.find((one) => one.objectKey === key)!
-  const table = tableNameOf(key)
-  made.add(key)
+  const objectId = uuidv7(Date.now())
+  const tableName = await freeName(publishing, key.replaceAll('-', '_'), objectId)
+  made.set(key, { objectId, tableName, table: `"${published.schemaName}"."${tableName}"` })
   await tx.rows(sql`
     INSERT INTO portico.object_definition (app_id, object_id, object_key, label, plural_label, table_name, name_field_key,
       archived_at)
-    VALUES (${published.appId}, ${uuidv7(Date.now())}, ${key}, ${object.label}, ${object.pluralLabel}, ${table},
+    VALUES (${published.appId}, ${objectId}, ${key}, ${object.label}, ${object.pluralLabel}, ${tableName},
       ${object.nameField}, CASE WHEN ${object.archived ?? false} THEN now() END)`)
-  for (const target of envelopeTables) publishing.targets.add(target)
-  ddl.push(...createTable(published.schemaName, table))
 }
 
-/** The fields of objects that were added; run when all of these have a row and a table to come. */
+/** Tables share their names with indexes, and those of older objects are called `deal_role`. */
+async function freeName({ tx, published }: Publishing, name: string, objectId: string): Promise<string> {
+  const taken = await tx.rows(sql`SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ${published.schemaName} AND c.relname = ${name}`)
+  return taken.length === 0 ? name : `${name}_${objectId.slice(-12)}`
+}
+
+/** The fields of objects that were added; run when all of these have a row. */
 export async function addFieldsOfNewObjects(publishing: Publishing): Promise<void> {
-  const { wanted, made } = publishing
-  for (const object of wanted.objects.filter(({ objectKey }) => made.has(objectKey))) {
-    for (const field of object.fields) await defineField(publishing, object, field)
+  const { published, wanted, made, making } = publishing
+  for (const object of wanted.objects) {
+    const its = made.get(object.objectKey)
+    if (!its) continue
+    const fields: Field[] = []
+    for (const document of object.fields) fields.push(await defineField(publishing, object, document, 'ready'))
+    const indexes = fields.flatMap((field) => fieldIndex(its.table, field) ?? [])
+    making.push(
+      ...createTable(published.schemaName, its, fields),
+      // Nobody waits for the index of an empty table; on one with records it is built afterwards.
+      ...indexes.map(({ unique, definition }) => `CREATE ${unique ? 'UNIQUE ' : ''}INDEX ${definition}`),
+    )
+    for (const [position, field] of fields.entries()) {
+      addReference(publishing, object, field, object.fields[position]!.references)
+    }
   }
 }
 
@@ -120,13 +146,7 @@ async function removeObject(publishing: Publishing, change: Change): Promise<voi
     const statement = `WITH gone AS (DELETE FROM portico.${name} WHERE ${mine} RETURNING 1) SELECT count(*) FROM gone`
     await sumOverOrganizations(tx, appId, statement, { objectId })
   }
-  for (const name of [
-    table,
-    ...envelopeTables,
-    ...[...fields.values()].flatMap((one) => targetOf(published, one) ?? []),
-  ]) {
-    tables.add(name)
-  }
+  for (const name of [table, ...[...fields.values()].flatMap((one) => targetOf(published, one) ?? [])]) tables.add(name)
   if (change.before?.['archived'] !== true) {
     const statement = `SELECT count(*) FROM ${table} WHERE organization_id = $1 AND $2::jsonb IS NOT NULL`
     ddl.push(refuseRows(publishing, statement))
@@ -136,20 +156,28 @@ async function removeObject(publishing: Publishing, change: Change): Promise<voi
 }
 
 async function addField(publishing: Publishing, { key, fieldKey }: Change): Promise<void> {
-  const object = publishing.wanted.objects.find((one) => one.objectKey === key)!
-  publishing.touched.add(key)
-  publishing.tables.add(tableOf(publishing, key))
-  await defineField(publishing, object, object.fields.find((field) => field.fieldKey === fieldKey)!)
+  const { wanted, touched, tables, columns } = publishing
+  const object = wanted.objects.find((one) => one.objectKey === key)!
+  const document = object.fields.find((field) => field.fieldKey === fieldKey)!
+  const table = tableOf(publishing, key)
+  touched.add(key)
+  tables.add(table)
+  const field = await defineField(publishing, object, document, 'building')
+  columns.set(table, [...(columns.get(table) ?? []), field])
+  addReference(publishing, object, field, document.references)
 }
 
-async function defineField(publishing: Publishing, object: ObjectDocument, document: FieldDocument): Promise<void> {
-  const { tx, published, made, ddl, targets } = publishing
+/** Writes the row of a field; its column is up to the caller. */
+async function defineField(
+  publishing: Publishing,
+  object: ObjectDocument,
+  document: FieldDocument,
+  indexState: Field['indexState'],
+): Promise<Field> {
+  const { tx, published } = publishing
   const { appId } = published
   const { objectKey } = object
-  const isNew = made.has(objectKey)
-  const table = tableOf(publishing, objectKey)
-  const field = newField(document, isNew)
-  const index = fieldIndex(table, field)
+  const field = newField(document, indexState)
   const tag = document.searchable && !document.archived ? await nextTag(publishing, objectKey) : null
   await tx.rows(sql`
     INSERT INTO portico.field_definition (app_id, object_id, field_id, field_key, label, data_type, column_name, position,
@@ -157,25 +185,42 @@ async function defineField(publishing: Publishing, object: ObjectDocument, docum
       archived_at)
     SELECT ${appId}, o.object_id, ${field.fieldId}, ${field.fieldKey}, ${field.label}, ${field.dataType}, ${field.column},
       ${object.fields.indexOf(document)}, ${field.required}, ${field.unique}, ${field.indexed},
-      ${index ? field.indexState : 'none'}, ${field.searchable}, ${tag},
+      ${fieldIndex('', field) ? field.indexState : 'none'}, ${field.searchable}, ${tag},
       ${field.options && JSON.stringify(field.options)}, ${JSON.stringify(field.validation)},
       (SELECT object_id FROM portico.object_definition
         WHERE app_id = ${appId} AND object_key = ${document.references ?? null}),
       CASE WHEN ${document.archived ?? false} THEN now() END
     FROM portico.object_definition o WHERE o.app_id = ${appId} AND o.object_key = ${objectKey}`)
-  ddl.push(addColumns(table, field))
-  // On a table that was made in this transaction nobody waits for the index; elsewhere it is built afterwards.
-  if (index && isNew) ddl.push(`CREATE ${index.unique ? 'UNIQUE ' : ''}INDEX ${index.definition}`)
-  const target =
-    field.dataType === 'user' ? 'portico.tenant_user' : document.references && tableOf(publishing, document.references)
-  if (!target) return
-  if (document.references === undefined || !made.has(document.references)) targets.add(target)
+  return field
+}
+
+/** What holds the values of a new field to what they refer to. */
+function addReference(
+  publishing: Publishing,
+  { objectKey }: ObjectDocument,
+  field: Field,
+  references: string | undefined,
+): void {
+  const { made, making, linking, targets, ddl } = publishing
+  const isNew = made.has(objectKey)
+  const table = tableOf(publishing, objectKey)
+  if (field.dataType === 'user') {
+    const steps = isNew ? making : ddl
+    steps.push(...checkUser(table, field))
+  }
+  if (references === undefined) return
+  const constraint = referenceConstraint(table, field, tableOf(publishing, references))
+  if (isNew && made.has(references)) {
+    linking.push(constraint)
+    return
+  }
+  if (!made.has(references)) targets.add(tableOf(publishing, references))
   // Nothing to validate: the column is new, all its values are null, and looking at a million of them takes 100 ms.
-  ddl.push(`${referenceConstraint(table, field, target)}${isNew ? '' : ' NOT VALID'}`)
+  ddl.push(isNew ? constraint : `${constraint} NOT VALID`)
 }
 
 /** The rest comes from what is published. */
-function newField(document: FieldDocument, indexNow: boolean): Field {
+function newField(document: FieldDocument, indexState: Field['indexState']): Field {
   return {
     fieldId: uuidv7(Date.now()),
     fieldKey: document.fieldKey,
@@ -186,7 +231,7 @@ function newField(document: FieldDocument, indexNow: boolean): Field {
     readOnly: false,
     unique: document.unique ?? false,
     indexed: document.indexed ?? false,
-    indexState: indexNow ? 'ready' : 'building',
+    indexState,
     searchable: document.searchable ?? false,
     searchTag: null,
     options: document.options ?? null,
@@ -287,12 +332,11 @@ async function removeField(publishing: Publishing, change: Change): Promise<void
   if (target) tables.add(target)
   tables.add(table)
   if (change.before?.['archived'] !== true) ddl.push(refuseRows(publishing, rowsWithValue(object, field)))
-  ddl.push(dropColumns(table, field))
+  ddl.push(...dropColumns(table, field))
 }
 
-/** The table that the values of a field refer to. Taking a foreign key away locks it as well. */
-function targetOf({ objects }: PublishedModel, { dataType, referenceObjectId }: Field): string | undefined {
-  if (dataType === 'user') return 'portico.tenant_user'
+/** The table of the object that the values of a field refer to. Taking a foreign key away locks it as well. */
+function targetOf({ objects }: PublishedModel, { referenceObjectId }: Field): string | undefined {
   return [...objects.values()].find(({ objectId }) => objectId === referenceObjectId)?.table
 }
 

@@ -37,7 +37,7 @@ function place(access: ObjectAccess, constraint: string, nameFor: (field: Field)
   return access.readableByKey.has(field.fieldKey) ? { field: `fields.${field.fieldKey}` } : {}
 }
 
-/** Constraints on what every record has are named after the property: `deal_ownerUserId`. */
+/** What every record has is checked under the name of the property: `record_ownerUserId`. */
 function named(constraint: string): string {
   if (constraint.startsWith('record_participant')) return 'participants'
   return constraint.slice(constraint.lastIndexOf('_') + 1)

@@ -31,7 +31,8 @@ test('a step that fails leaves nothing of the release', async () => {
       sql`SELECT schema_name AS schema FROM portico.application WHERE app_id = ${model.saasAppId}`,
     ),
   )
-  await asAdministrator(platform.db.connection, (admin) => admin.query(`CREATE TABLE "${schema}".company (n int)`))
+  // A table is a type as well, so this one is in the way.
+  await asAdministrator(platform.db.connection, (admin) => admin.query(`CREATE DOMAIN "${schema}".company AS integer`))
   const company = { ...dealModel().objects[0]!, objectKey: 'company' }
   const roles = { sales: { label: 'Sales', objects: {} } }
   const whole = { objects: [...dealModel([field('x')]).objects, company], roles, locations: { north: { label: 'N' } } }
@@ -40,7 +41,7 @@ test('a step that fails leaves nothing of the release', async () => {
   expect((await draftOf(model)).revision).toBe(1)
   const { json } = await model.ask<{ items: object[] }>('GET', '/model/releases')
   expect(json.items).toHaveLength(1)
-  await asAdministrator(platform.db.connection, (admin) => admin.query(`DROP TABLE "${schema}".company`))
+  await asAdministrator(platform.db.connection, (admin) => admin.query(`DROP DOMAIN "${schema}".company`))
   expect((await model.ask('POST', '/model/draft:publish')).status).toBe(201)
 })
 

@@ -153,6 +153,7 @@ const marks: Readonly<Record<string, (object: ContractObject | undefined) => unk
     ...(object && object.expandable.length > 0 && { expand: object.expandable.slice(0, 1) }),
     includeTotal: true,
   }),
+  objectKeys: (object) => (object ? [object.objectKey] : ['contacts']),
   fieldKeys: (object) => (object ? Object.keys(propertiesOf(object, 'record')).slice(0, 2) : []),
   expand: (object) => object?.expandable.slice(0, 1) ?? [],
   expanded: (object) => Object.fromEntries((object?.expandable.slice(0, 1) ?? []).map((key) => [key, null])),

@@ -372,6 +372,11 @@ describe('an application of an earlier version', () => {
     )
     const keys = tickets.fields.map(({ fieldKey }) => fieldKey)
     expect([keys.includes('companyId'), keys.includes('contactId')]).toEqual([true, false])
+    await upgradeInTwoProcesses()
+    const { json: again } = await platform.call('GET', `/v1/apps/${tenant.appId}/objects`, {
+      token: tenant.organizations.a.credentials.live.token,
+    })
+    expect(again).toEqual(json)
   })
 })
 

@@ -51,17 +51,22 @@ const tableNameOf = (objectKey: string) => `_${objectKey.replaceAll('-', '_')}`
  */
 export async function installNativeObjects(tx: Tx, appId: string, native: NativeObjects): Promise<void> {
   const installed = await readInstalled(tx, appId)
-  if (installed.version === native.version) return
   const taken = new Set(installed.objects.filter(({ kind }) => kind === 'custom').map(({ objectKey }) => objectKey))
   const wanted = native.objects.filter(({ objectKey }) => !taken.has(objectKey))
+  const version = versionWithout(native, taken)
+  if (installed.version === version) return
   const objects = wanted.map((object) => planOf(installed, object, wanted))
   await writeDefinitions(tx, appId, objects)
   await writeNativeRelationships(tx, appId, native.relationships)
-  // With an object left out the application stays without a version: the next start looks at it again.
-  const version = taken.size > 0 && wanted.length < native.objects.length ? null : native.version
   await tx.rows(sql`UPDATE portico.application SET native_version = ${version} WHERE app_id = ${appId}`)
   await tx.rows(sql`SELECT portico.bump_epoch(${appId})`)
   await changeTables(tx, installed.schemaName, objects)
+}
+
+/** Not the version itself where objects are left out: the next start looks whether they still have to be. */
+function versionWithout({ objects, version }: NativeObjects, taken: ReadonlySet<string>): string {
+  const missing = objects.filter(({ objectKey }) => taken.has(objectKey))
+  return [version, ...missing.map(({ objectKey }) => objectKey)].join(' without ')
 }
 
 interface Installed {

@@ -25,6 +25,14 @@ const rules: readonly (readonly [from: RegExp, local: string, packages: RegExp])
   [/^[^/]+\.ts$/, '^(kernel/|shared/|features/|[^/]+\\.ts$)', /./],
 ]
 
+/**
+ * What may open a connection to somewhere else. Destinations that tenants choose are reached through safe-fetch alone; the
+ * others speak to what the operator named: Vault, the mail server, name servers.
+ */
+const outward =
+  /^(shared\/safe-fetch\/[^/]+|shared\/domain-ownership\.ts|ports\/mail\/smtp\.ts|ports\/key-management\/vault\/connection\.ts)$/
+const outwardPackages = /^(undici|nodemailer|node:dgram|node:http2|node:dns(\/promises)?)$/
+
 function violationsOf(sources: Sources): string[] {
   const found: string[] = []
   const graph = new Map<string, readonly string[]>()
@@ -49,8 +57,21 @@ function shapeBreaches(path: string, code: string): string[] {
   return [
     ...(isDrawer ? ['is a drawer without a subject'] : []),
     ...(isBarrel ? ['is a barrel'] : []),
+    ...(reachesOutside(code) && !outward.test(path) && !tests.test(path) ? ['reaches outside'] : []),
     ...(readsEnvironment && path !== 'config.ts' && !tests.test(path) ? ['reads the environment'] : []),
   ]
+}
+
+/** Servers and types of these modules are for everybody, clients are not. */
+function reachesOutside(code: string): boolean {
+  const running = code.replace(typeImport, '')
+  const clients = /\b(connect|createConnection|Socket|TLSSocket|request|get|Agent)\b|^\s*(\*|\w)/
+  const imports = [...running.matchAll(/^\s*import\s+([^'"]*?)\s*from\s*'node:(?:net|tls|https?)'/gm)]
+  return (
+    importsOf(running).some((name) => outwardPackages.test(name)) ||
+    imports.some(([, names = '']) => clients.test(names.replace(/\btype\s+\w+/g, ''))) ||
+    /(?<![.\w])(globalThis\.)?fetch\(|\bnew (WebSocket|EventSource)\(/.test(running)
+  )
 }
 
 function importBreaches(path: string, imports: readonly string[], running: readonly string[]): string[] {
@@ -113,6 +134,12 @@ test.each([
   ['service.ts', "import { disk } from './ports/blob/disk.ts'", 'imports ports/blob/disk.ts'],
   ['elsewhere/a.ts', "import { x } from '../kernel/x.ts'", 'imports kernel/x.ts'],
   ['main.ts', 'const home = process.env.HOME', 'reads the environment'],
+  ['features/a/worker.ts', 'await fetch(url)', 'reaches outside'],
+  ['features/a/worker.ts', 'await globalThis.fetch(url)', 'reaches outside'],
+  ['features/a/worker.ts', "import { Pool } from 'undici'", 'reaches outside'],
+  ['features/a/worker.ts', "import { type Server, request as send } from 'node:https'", 'reaches outside'],
+  ['features/a/worker.ts', "import net from 'node:net'", 'reaches outside'],
+  ['features/a/worker.ts', "import { lookup } from 'node:dns/promises'", 'reaches outside'],
   ['shared/index.ts', '', 'is a barrel'],
   ['shared/all.ts', "export { x } from './x.ts'", 'is a barrel'],
   ['shared/utils/text.ts', '', 'is a drawer without a subject'],
@@ -123,6 +150,8 @@ test.each([
 test('what the rules allow is allowed, and comments are not code', () => {
   const allowed = new Map([
     ['features/a/store.ts', "import { x } from '../../ports/blob/port.ts'\n// process.env, export * from './x.ts'"],
+    ['features/a/worker.ts', "import { isIP, type Socket } from 'node:net'\nawait safe.fetch(url)\nprefetch(url)"],
+    ['shared/safe-fetch/a.ts', "import { Pool } from 'undici'"],
     ['main.ts', "import { disk } from './ports/blob/disk.ts'\nimport { x } from './surfaces/http/x.ts'"],
     ['surfaces/http/x.ts', "/** import x from 'y' */ import Fastify from 'fastify'"],
   ])

@@ -13,7 +13,7 @@ export interface ConnectorOptions {
   /** For DNS, TCP and TLS together. */
   readonly connectTimeoutMs: number
   /** The authorities to trust. */
-  readonly secureContext: SecureContext
+  readonly secureContext: () => SecureContext
 }
 
 /** Before the next address of a name is tried; Node's 250 ms would give up on receivers a continent away. */
@@ -49,7 +49,7 @@ export function createConnector(options: ConnectorOptions): buildConnector.conne
       ? connectSecure({
           ...to,
           ...(isIP(host) === 0 && { servername: host }),
-          secureContext: options.secureContext,
+          secureContext: options.secureContext(),
           ALPNProtocols: ['http/1.1'],
         })
       : connectPlain(to)

@@ -176,11 +176,15 @@ function isMistake(error: unknown): boolean {
   return (error as { code?: unknown }).code === 'UND_ERR_INVALID_ARG'
 }
 
-/** Made once: reading all authorities takes longer than a handshake. */
-function trust(extraCaFile: string | undefined): SecureContext {
-  const trusted = getCACertificates('default')
-  if (extraCaFile === undefined) return createSecureContext({ ca: trusted })
-  const extra = readFileSync(extraCaFile, 'utf8')
-  if (!extra.includes('-----BEGIN CERTIFICATE-----')) throw new Error('The file of authorities holds no certificate.')
-  return createSecureContext({ ca: [...trusted, extra] })
+/** The context is made once, when it is needed: reading all authorities takes longer than a handshake. */
+function trust(extraCaFile: string | undefined): () => SecureContext {
+  const extra = extraCaFile === undefined ? [] : [readFileSync(extraCaFile, 'utf8')]
+  if (extra.some((pem) => !pem.includes('-----BEGIN CERTIFICATE-----'))) {
+    throw new Error('The file of authorities holds no certificate.')
+  }
+  let context: SecureContext | undefined
+  return () => {
+    context ??= createSecureContext({ ca: [...getCACertificates('default'), ...extra] })
+    return context
+  }
 }

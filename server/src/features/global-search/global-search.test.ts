@@ -1,4 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { asAdministrator } from '../../../test/support/administrator.ts'
 import type { RecordClient } from '../../../test/support/record-service.ts'
 import { type Search, startSearch } from './testing.ts'
 
@@ -161,6 +163,25 @@ test('the records that changed last come first, and tell whether the caller chan
   expect(all.totalRecords).toBe(ids.size)
   expect(all.items.map(({ recordId }) => recordId).sort()).toEqual([...ids.values()].sort())
   expect((await search.recent(users().outsider)).body.items).toEqual([])
+})
+
+test('a count that is not finished is an error, never zero', async () => {
+  const { connection } = search.running.db
+  await asAdministrator(connection, async (admin) => {
+    for (const ask of [search.count, search.list]) {
+      await admin.query('BEGIN')
+      await admin.query('LOCK TABLE portico.search_document')
+      const includeTotal = ask === search.list ? { includeTotal: true, pageNumber: 5000 } : {}
+      const answer = ask(owner(), { query: 'aurora', ...includeTotal })
+      // What runs out of time is ended as this is.
+      const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`
+      while ((await admin.query(cancel)).rowCount === 0) await pause(10)
+      await admin.query('ROLLBACK')
+      const { status, body } = await answer
+      expect([status, (body as { code?: string }).code]).toEqual([503, 'count_unavailable'])
+    }
+  })
 })
 
 describe('arguments', () => {

@@ -32,13 +32,16 @@ async function run(args: readonly string[], input = ''): Promise<{ code: number;
   return { code: code as number, output: out + err }
 }
 
-const offer = () => inviteFirstAccount({ database: platform.db.database, pepper, clock: { now: () => now }, dataDir })
+const baseUrl = 'https://portico.example'
+const offer = () =>
+  inviteFirstAccount({ database: platform.db.database, pepper, clock: { now: () => now }, dataDir, baseUrl })
 /** The token that a start leaves for the operator. */
 async function offeredToken(): Promise<string> {
   const line = await offer()
   const path = join(dataDir, 'setup-token')
   const token = (await readFile(path, 'utf8')).trim()
   expect(line).toContain(path)
+  expect(line).toContain(`${baseUrl}/accept-invitation`)
   expect(line).not.toContain(token)
   expect((await stat(path)).mode & 0o777).toBe(0o600)
   return token

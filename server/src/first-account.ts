@@ -18,11 +18,14 @@ export async function inviteFirstAccount({
   pepper,
   clock,
   dataDir,
+  baseUrl,
 }: {
   readonly database: Database
   readonly pepper: Uint8Array
   readonly clock: Clock
   readonly dataDir: string
+  /** Where the service is reached. */
+  readonly baseUrl: string
 }): Promise<string | undefined> {
   const token = newLinkSecret()
   const expiresAt = new Date(clock.now() + goodForMs).toISOString()
@@ -34,5 +37,5 @@ export async function inviteFirstAccount({
     return undefined
   }
   await writeFile(path, `${token}\n`, { mode: 0o600 })
-  return `There is no account yet. Make the first one: npm run account -- create, or within the hour with the token in ${path} (docs/tutorial.md).`
+  return `There is no account yet. Make the first one: npm run account -- create, or within the hour at ${baseUrl}/accept-invitation, with the token in ${path}.`
 }

@@ -134,8 +134,8 @@ async function runUnlocked(
   }
 }
 
-async function sayHowToBegin({ dataDir }: Config, database: Database, { pepper }: Keys): Promise<void> {
-  const sentence = await inviteFirstAccount({ database, pepper, clock: systemClock, dataDir })
+async function sayHowToBegin({ dataDir, baseUrl }: Config, database: Database, { pepper }: Keys): Promise<void> {
+  const sentence = await inviteFirstAccount({ database, pepper, clock: systemClock, dataDir, baseUrl })
   if (sentence !== undefined) say(sentence)
 }
 

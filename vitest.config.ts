@@ -2,7 +2,13 @@ import { defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
-    include: ['server/**/*.test.ts', 'acceptance/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts'],
+    include: [
+      'server/**/*.test.ts',
+      'sdk/**/*.test.ts',
+      'acceptance/**/*.test.ts',
+      'scripts/**/*.test.ts',
+      'examples/**/*.test.ts',
+    ],
     globalSetup: ['server/test/support/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { operationId } from '../src/features/modules/declaration.ts'
 import { modules } from '../src/features/modules/descriptors.ts'
 import type { ErrorCode } from '../src/kernel/errors.ts'
 import { uuidv7 } from '../src/kernel/ids.ts'
@@ -19,7 +18,7 @@ import {
 } from './support/broken-input.ts'
 import { authorizationsThatNobodyIssued } from './support/forged-tokens.ts'
 import type { Answer, Sent } from './support/http-client.ts'
-import { type ModuleRecords, moduleRequests, shownBody } from './support/module-requests.ts'
+import { type ModuleRecords, moduleRequests, newRecord } from './support/module-requests.ts'
 import { expectNamed, expectRefusal, withoutIds } from './support/refusals.ts'
 import { type Instance, startTestService, type TestService } from './support/service.ts'
 import { issueCredential } from './support/tenants.ts'
@@ -215,7 +214,7 @@ async function makeModuleRecords(appId: string, token: string, archived = false)
   const ids: Record<string, string> = {}
   for (const module of modules) {
     const base = `/v1/apps/${appId}/modules/${module.key}`
-    const body = shownBody(operationId(module, 'Create'))
+    const body = newRecord(module)
     const answer = await service.call<{ recordId: string }>('POST', base, { token, body })
     expect(answer.status, answer.text).toBe(201)
     ids[module.key] = answer.json.recordId

@@ -19,40 +19,49 @@ export interface ModuleRecords {
 }
 
 /** The body that the declaration of an operation shows. */
-export function shownBody(operationIdentifier: string): unknown {
-  const body = registry.get(operationIdentifier)?.body as { examples?: readonly unknown[] } | undefined
-  return body?.examples?.[0]
+function shownBody(operationIdentifier: string): Readonly<Record<string, unknown>> {
+  const body = registry.get(operationIdentifier)?.body as { examples?: readonly Record<string, unknown>[] } | undefined
+  return body?.examples?.[0] ?? {}
 }
 
-export function moduleRequests(records: () => ModuleRecords): Record<string, () => ModuleRequest> {
-  return Object.assign({}, ...modules.map((module) => requestsTo(module, records)), contactRequests(records))
+let records = 0
+
+/** The shown body of a new record, with a name of its own: some modules work out a unique address of the name. */
+export function newRecord(module: Module): Readonly<Record<string, unknown>> {
+  const body = shownBody(operationId(module, 'Create'))
+  const name = body[module.nameField]
+  return typeof name === 'string' ? { ...body, [module.nameField]: `${name} ${++records}` } : body
 }
 
-function requestsTo(module: Module, records: () => ModuleRecords): Record<string, () => ModuleRequest> {
+export function moduleRequests(made: () => ModuleRecords): Record<string, () => ModuleRequest> {
+  return Object.assign({}, ...modules.map((module) => requestsTo(module, made)), contactRequests(made))
+}
+
+function requestsTo(module: Module, made: () => ModuleRecords): Record<string, () => ModuleRequest> {
   const id = (verb: string) => operationId(module, verb)
-  const live = () => ({ params: { recordId: records().live[module.key]! } })
-  const archived = () => ({ params: { recordId: records().archived[module.key]! } })
+  const live = () => ({ params: { recordId: made().live[module.key]! } })
+  const archived = () => ({ params: { recordId: made().archived[module.key]! } })
   return {
     [id('List')]: () => ({}),
     [id('Count')]: () => ({}),
     [id('Get')]: live,
     [id('GetHistory')]: live,
     [id('ListRelationships')]: live,
-    [id('Create')]: () => ({ body: shownBody(id('Create')), status: 201 }),
+    [id('Create')]: () => ({ body: newRecord(module), status: 201 }),
     [id('Update')]: () => ({ ...live(), body: shownBody(id('Update')) }),
     [id('Archive')]: archived,
     [id('Restore')]: () => ({ ...live(), body: {} }),
     [id('Assign')]: () => ({ ...live(), body: { locationId: null } }),
-    [id('Batch')]: () => ({ body: shownBody(id('Batch')) }),
+    [id('Batch')]: () => ({ body: { items: [{ operation: 'create', ...newRecord(module) }] } }),
   }
 }
 
-function contactRequests(records: () => ModuleRecords): Record<string, () => ModuleRequest> {
-  const live = () => ({ params: { recordId: records().live['contacts']! } })
+function contactRequests(made: () => ModuleRecords): Record<string, () => ModuleRequest> {
+  const live = () => ({ params: { recordId: made().live['contacts']! } })
   return {
     developerModulesContactsListTypes: () => ({}),
     developerModulesContactsListDuplicates: () => ({}),
     developerModulesContactsGetTimeline: live,
-    developerModulesContactsMerge: () => ({ ...live(), body: { otherRecordId: records().otherContact } }),
+    developerModulesContactsMerge: () => ({ ...live(), body: { otherRecordId: made().otherContact } }),
   }
 }

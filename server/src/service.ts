@@ -229,10 +229,11 @@ export function createService(options: ServiceOptions): Service {
     nativeUpgrade,
     async close() {
       stopMaintenance()
-      await nativeUpgrade.stop()
-      await indexBuilder.idle()
+      const upgraded = nativeUpgrade.stop()
       await Promise.all([diagnostics.close(), lastUse.close()])
+      // Ends what takes longer, indexes among it: the next start takes it up.
       await database.close()
+      await Promise.all([upgraded, indexBuilder.idle()])
     },
   }
 }

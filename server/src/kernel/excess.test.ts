@@ -9,12 +9,28 @@ const schema = Strict({
   items: Type.Array(Strict({ name: Type.Optional(Type.String()) }), { maxItems: 3 }),
   sort: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 2 })])),
   map: Type.Optional(Type.Object({}, { additionalProperties: true, maxProperties: 2 })),
+  keyed: Type.Optional(
+    Type.Record(
+      Type.String({ pattern: '^k' }),
+      Strict({ list: Type.Optional(Type.Array(Type.String(), { maxItems: 1 })) }),
+      {
+        additionalProperties: false,
+        maxProperties: 100,
+      },
+    ),
+  ),
 })
+
+const entries = (count: number, value: unknown) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, value]))
 
 test.each([
   ['a list', { items: [{}, {}, {}, {}] }, '/items', 'maxItems'],
   ['a list in a union', { items: [], sort: ['a', 'b', 'c'] }, '/sort', 'maxItems'],
   ['a map', { items: [], map: { a: 1, b: 2, c: 3 } }, '/map', 'maxProperties'],
+  ['a record', { items: [], keyed: entries(101, {}) }, '/keyed', 'maxProperties'],
+  ['a list in a record', { items: [], keyed: { 'k/1': { list: ['a', 'b'] } } }, '/keyed/k~11/list', 'maxItems'],
+  ['unknown fields in a record', { items: [], keyed: { k: entries(60, 1) } }, '/keyed/k/k0', 'unknown_field'],
   [
     'unknown fields of an item',
     { items: [Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`x/${n}`, 1]))] },
@@ -26,6 +42,7 @@ test.each([
 })
 
 test('what keeps its limits is no excess', () => {
+  expect(findExcess(schema, { items: [], keyed: entries(100, { list: ['a'] }) })).toBeUndefined()
   expect(findExcess(schema, { items: [{}, { name: 1 }, {}], sort: ['a'], map: { a: 1 }, more: 1 })).toBeUndefined()
 })
 

@@ -48,13 +48,18 @@ function excessProperties(schema: Schema, value: Record<string, unknown>, path: 
   if (most !== undefined && names.length > most) {
     return { path, code: 'maxProperties', message: `Expected at most ${most} properties.` }
   }
+  // The values of a record: which of its keys fit the pattern is for the schema to say.
+  const [values] = Object.values((schema['patternProperties'] as Record<string, Schema> | undefined) ?? {})
+  if (values) {
+    for (const name of names) {
+      const excess = findExcess(values, value[name], `${path}/${escaped(name)}`)
+      if (excess) return excess
+    }
+    return undefined
+  }
   if (schema['additionalProperties'] === false && names.length > Object.keys(properties).length + unknownMax) {
     const unknown = names.find((name) => !Object.hasOwn(properties, name))!
-    return {
-      path: `${path}/${unknown.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-      code: 'unknown_field',
-      message: 'There is no such field.',
-    }
+    return { path: `${path}/${escaped(unknown)}`, code: 'unknown_field', message: 'There is no such field.' }
   }
   for (const [name, property] of Object.entries(properties)) {
     const excess = Object.hasOwn(value, name) ? findExcess(property, value[name], `${path}/${name}`) : undefined
@@ -62,3 +67,6 @@ function excessProperties(schema: Schema, value: Record<string, unknown>, path: 
   }
   return undefined
 }
+
+/** RFC 6901. */
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')

@@ -8,7 +8,7 @@ import { RE2JS } from 're2js'
 type Pattern = ReturnType<typeof RE2JS.compile>
 
 /** Instructions of a program. Up to here a text is looked at in some nanoseconds for each of its characters and these. */
-const patternSizeMax = 1000
+export const patternSizeMax = 1000
 
 const tokens = new RegExp(
   [

@@ -554,6 +554,25 @@ describe('a server that goes away', () => {
     await other.close()
   })
 
+  test('ends what is still under way when it is closed, on the server too', async () => {
+    const other = openDatabase({ connection: testbed.login, poolSize: 2, statementTimeoutMs: 300_000 })
+    const asleep = [
+      other.as('portico_owner', (tx) => tx.rows(sql`SELECT pg_sleep(300), 'closing'`)),
+      other.alone(`SELECT pg_sleep(300), 'closing'`),
+    ]
+    const ended = Promise.allSettled(asleep)
+    const sleeping = async () => {
+      const asked = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%''closing''%'
+        AND state = 'active' AND pid <> pg_backend_pid()`
+      return (await asAdministrator(testbed.connection, (admin) => admin.query(asked))).rowCount
+    }
+    while ((await sleeping()) !== 2) await pause(10)
+    await other.close()
+    expect((await ended).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    while ((await sleeping()) !== 0) await pause(10)
+    await expect(other.alone('SELECT 1')).rejects.toThrow('closed')
+  })
+
   test('is 503 when it was never there', async () => {
     const connection = { host: '127.0.0.1', port: 1, user: 'x', password: 'x', database: 'x', ssl: false }
     const nowhere = openDatabase({ connection, poolSize: 1 })

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { BuilderCaller, Caller, TenantVisitor } from '../../kernel/caller.ts'
 import { fail } from '../../kernel/errors.ts'
@@ -39,6 +40,7 @@ export interface Database {
   alone(statement: string): Promise<void>
   /** Connections now, for metrics. */
   pool(): { readonly total: number; readonly idle: number; readonly waiting: number }
+  /** Begins nothing more, and ends what is still under way after a second. */
   close(): Promise<void>
 }
 
@@ -52,6 +54,9 @@ export interface DatabaseOptions {
 }
 
 const attemptsMax = 4
+
+/** What is under way when the database is closed may end by itself for so long; an index can take minutes. */
+const closingMs = 1000
 
 /** How values are spelt and what a transaction sees must not depend on how somebody has set up their server. */
 const ownSettings = [
@@ -87,6 +92,10 @@ export function openDatabase(options: DatabaseOptions): Database {
   // The pool listens to idle connections only. One that is cut while a transaction holds it, with no statement under
   // way, would otherwise end the process; whoever holds it learns of it from its next statement.
   pool.on('connect', (client) => void client.on('error', () => {}))
+  const atWork = new Set<pg.ClientBase>()
+  pool.on('acquire', (client) => void atWork.add(client))
+  pool.on('release', (_, client) => void atWork.delete(client))
+  let closed = false
 
   async function attempt<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     for (let count = 1; ; count++) {
@@ -119,18 +128,49 @@ export function openDatabase(options: DatabaseOptions): Database {
     as: (role, work) => attempt((client) => runWrite(client, { text: roleText, values: [role] }, work)),
 
     async alone(statement) {
+      if (closed) throw new Error('The database is closed.')
       const client = new pg.Client({ ...connection, application_name: 'portico', options: '-c role=portico_owner' })
-      await client.connect()
+      client.on('error', () => {}) // whoever waits for the statement learns of it
+      atWork.add(client)
       try {
+        await client.connect()
         await client.query(statement)
       } finally {
+        atWork.delete(client)
         await client.end()
       }
     },
 
     pool: () => ({ total: pool.totalCount, idle: pool.idleCount, waiting: pool.waitingCount }),
 
-    close: () => pool.end(),
+    async close() {
+      closed = true
+      const ended = pool.end()
+      const quiet = () => atWork.size === 0
+      for (const until = Date.now() + closingMs; !quiet() && Date.now() < until; ) await pause(20)
+      if (!quiet()) await endSessions(connection, [...atWork])
+      await ended
+    },
+  }
+}
+
+/** The server would go on with a statement whose client has left, and hold its locks. */
+async function endSessions(connection: ConnectionSettings, clients: readonly pg.ClientBase[]): Promise<void> {
+  const sessions = clients as readonly (pg.ClientBase & {
+    readonly processID: number | null
+    readonly connection: { readonly stream: { destroy(): void } }
+  })[]
+  const client = new pg.Client({ ...connection, application_name: 'portico', connectionTimeoutMillis: 2000 })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const ids = sessions.flatMap(({ processID }) => processID ?? [])
+    await client.query('SELECT pg_terminate_backend(id) FROM unnest($1::integer[]) AS id', [ids])
+  } catch {
+    // A server that is away has ended them itself.
+  } finally {
+    for (const session of sessions) session.connection.stream.destroy()
+    await client.end()
   }
 }
 

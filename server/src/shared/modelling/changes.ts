@@ -64,8 +64,10 @@ function changesOfObjects(from: readonly ObjectDocument[], to: readonly ObjectDo
 function changesOfObject(path: string, before: ObjectDocument, after: ObjectDocument): Change[] {
   const key = after.objectKey
   const properties = ({ fields: _, archived: __, ...rest }: ObjectDocument) => rest
-  const common = ({ fields }: ObjectDocument, { fields: others }: ObjectDocument) =>
-    fields.map((field) => field.fieldKey).filter((name) => others.some((other) => other.fieldKey === name))
+  const common = ({ fields }: ObjectDocument, { fields: others }: ObjectDocument) => {
+    const known = new Set(others.map((other) => other.fieldKey))
+    return fields.map((field) => field.fieldKey).filter((name) => known.has(name))
+  }
   const told = differences(
     { ...properties(before), fieldOrder: common(before, after) },
     { ...properties(after), fieldOrder: common(after, before) },

@@ -32,9 +32,16 @@ const Flag = (description: string, example = true) => Type.Optional(Type.Boolean
 const Archived = Flag('Hidden from the API, with its data kept; false or absent brings it back.', false)
 
 /** A record by key; a key that does not match is refused instead of not being looked at. */
-function Keyed<T extends Type.TSchema>(pattern: string, value: T, description: string, example: object) {
+function Keyed<T extends Type.TSchema>(
+  pattern: string,
+  value: T,
+  maxProperties: number,
+  description: string,
+  example: object,
+) {
   return Type.Record(Type.String({ pattern }), value, {
     additionalProperties: false,
+    maxProperties,
     description,
     examples: [example],
   })
@@ -133,6 +140,7 @@ const ObjectRights = Strict(
           write: Type.Boolean({ description: 'Write the field.', examples: [false] }),
         }),
         {
+          maxProperties: 500,
           description: 'By field key; a field that is not named follows the object.',
           examples: [{ amount: { read: true, write: false } }],
         },
@@ -146,13 +154,13 @@ export const RoleDocument = Strict(
   {
     label: Label('What people call the role.', 'Sales'),
     objects: Type.Record(Type.String(), ObjectRights, {
+      maxProperties: 600,
       description: 'What the role may do, by object key. What it does not name does not exist for it.',
       examples: [{ deal: { read: true, create: true } }],
     }),
     actions: Type.Optional(
       Type.Array(Type.String({ pattern: objectKeyPattern }), {
         maxItems: 500,
-        uniqueItems: true,
         description: 'Keys of the actions that the role may invoke.',
         examples: [['close-deal']],
       }),
@@ -196,7 +204,7 @@ export const ModelDocument = Strict(
   {
     objects: Type.Array(ObjectDocument, { maxItems: 500, description: 'The objects of the application.' }),
     relationships: Type.Optional(
-      Keyed(objectKeyPattern, RelationshipDocument, 'Relationships between objects, by key.', {
+      Keyed(objectKeyPattern, RelationshipDocument, 500, 'Relationships between objects, by key.', {
         attendees: {
           label: 'Attendees',
           inverseLabel: 'Meetings',
@@ -208,12 +216,12 @@ export const ModelDocument = Strict(
       }),
     ),
     roles: Type.Optional(
-      Keyed(roleKeyPattern, RoleDocument, 'DataRole templates, by key.', {
+      Keyed(roleKeyPattern, RoleDocument, 200, 'DataRole templates, by key.', {
         sales: { label: 'Sales', objects: { deal: { read: true, create: true, update: true } } },
       }),
     ),
     locations: Type.Optional(
-      Keyed(roleKeyPattern, LocationDocument, 'Location templates, by key.', { north: { label: 'North' } }),
+      Keyed(roleKeyPattern, LocationDocument, 1000, 'Location templates, by key.', { north: { label: 'North' } }),
     ),
   },
   { title: 'ModelDocument', description: 'A whole model.' },

@@ -1,4 +1,4 @@
-import { dataTypeOf } from '../catalogue/data-types.ts'
+import { dataTypeOf, dataTypes } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 
 /**
@@ -107,9 +107,12 @@ export function addColumns(qualified: string, fields: readonly Field[]): string 
 }
 
 /** How many columns a field takes. */
-export function columnCount(field: Field): number {
-  return columnDefinitions(field).length
+export function columnCount({ dataType }: Pick<Field, 'dataType'>): number {
+  return 'shadow' in dataTypes[dataType] ? 2 : 1
 }
+
+/** Of every table, before those of its fields. */
+export const envelopeColumns = 14
 
 function columnDefinitions(field: Field): string[] {
   const shadow = shadowColumn(field)

@@ -1,5 +1,5 @@
-import { RE2JS } from 're2js'
 import { dataTypes } from '../catalogue/data-types.ts'
+import { patternProblem, patternSize, patternSizeMax } from '../catalogue/patterns.ts'
 import type { FieldDocument, ModelDocument, ObjectDocument } from './document.ts'
 
 /** One thing to correct in a model: where, why, and in words. */
@@ -38,8 +38,19 @@ export type NativeKeys = ReadonlyMap<string, ReadonlySet<string>>
 
 export const fieldPath = (objectKey: string, fieldKey: string) => `objects/${objectKey}/fields/${fieldKey}`
 
-/** What no schema can say: names that clash, references that lead nowhere, options where there are none. */
+/** Fields of all objects together. */
+const fieldsMax = 10_000
+
+/** Parts of all patterns together, written out: compiling as many takes some tenths of a second. */
+const patternPartsMax = 20_000
+
+/**
+ * What no schema can say: names that clash, references that lead nowhere, options where there are none. Of a document that
+ * is too large it says only that.
+ */
 export function problemsOf(document: ModelDocument, natives: NativeKeys = new Map()): Issue[] {
+  const tooMuch = problemsOfSize(document)
+  if (tooMuch.length > 0) return tooMuch
   const keys = document.objects.map((object) => object.objectKey)
   const doubled = new Set(keys.filter((key, index) => keys.indexOf(key) !== index))
   return [
@@ -59,6 +70,21 @@ export function problemsOf(document: ModelDocument, natives: NativeKeys = new Ma
     ...problemsOfRelationships(document, natives),
     ...problemsOfRoles(document, natives),
   ]
+}
+
+function problemsOfSize({ objects }: ModelDocument): Issue[] {
+  const fields = objects.reduce((sum, object) => sum + object.fields.length, 0)
+  // What is too large by itself is told of its field, and is not compiled.
+  const parts = objects
+    .flatMap((object) => object.fields.map(({ validation }) => patternSize(validation?.pattern ?? '')))
+    .reduce((sum, size) => sum + (size > patternSizeMax ? 0 : size), 0)
+  const found: Issue[] = []
+  const add = (message: string) => found.push({ path: 'objects', code: 'model_too_large', message })
+  if (fields > fieldsMax) add(`The model has ${fields} fields; ${fieldsMax} is the most.`)
+  if (parts > patternPartsMax) {
+    add(`The patterns of all fields have about ${parts} parts, written out; ${patternPartsMax} is the most.`)
+  }
+  return found
 }
 
 function problemsOfObject(document: ModelDocument, natives: NativeKeys, object: ObjectDocument): Issue[] {
@@ -149,19 +175,9 @@ function problemsOfLimits({ validation = {} }: FieldDocument): [string, string][
     found.push(['validation_invalid', 'has limits that no value meets.'])
   }
   // Found out when the first value is written, it would be an error of the service.
-  if (pattern !== undefined && !isPattern(pattern)) {
-    found.push(['validation_invalid', 'has a pattern that is not valid RE2 syntax.'])
-  }
+  const wrong = pattern === undefined ? undefined : patternProblem(pattern)
+  if (wrong) found.push(['validation_invalid', wrong])
   return found
-}
-
-function isPattern(pattern: string): boolean {
-  try {
-    RE2JS.compile(pattern)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function problemsOfRelationships({ objects, relationships = {} }: ModelDocument, natives: NativeKeys): Issue[] {
@@ -183,8 +199,9 @@ function problemsOfRoles({ objects, roles = {} }: ModelDocument, natives: Native
     ...natives,
   ])
   const code = 'object_not_found'
-  return Object.entries(roles).flatMap(([roleKey, role]) =>
-    Object.entries(role.objects).flatMap(([objectKey, rights]) => {
+  return Object.entries(roles).flatMap(([roleKey, role]) => [
+    ...problemsOfActions(roleKey, role.actions ?? []),
+    ...Object.entries(role.objects).flatMap(([objectKey, rights]) => {
       const fieldKeys = known.get(objectKey)
       const path = `roles/${roleKey}/objects/${objectKey}`
       if (!fieldKeys) {
@@ -198,5 +215,12 @@ function problemsOfRoles({ objects, roles = {} }: ModelDocument, natives: Native
           message: `Role ${roleKey} names the field ${objectKey}.${fieldKey}, which does not exist.`,
         }))
     }),
-  )
+  ])
+}
+
+/** Not said by the schema: it would compare each with each. */
+function problemsOfActions(roleKey: string, actions: readonly string[]): Issue[] {
+  if (new Set(actions).size === actions.length) return []
+  const message = `Role ${roleKey} names an action twice.`
+  return [{ path: `roles/${roleKey}/actions`, code: 'duplicate_key', message }]
 }

@@ -10,6 +10,7 @@ import { type Issue, problemsOf } from './problems.ts'
 import { nativeKeys, type PublishedModel } from './published.ts'
 import { type Stake, stakeOf } from './stakes.ts'
 import { addFieldsOfNewObjects, objectSteps, type Publishing } from './steps.ts'
+import { refusalsOfTables } from './table-limits.ts'
 
 /**
  * The one way from one model to another: compare, find what stands against it, carry it out in one transaction, keep a
@@ -34,13 +35,14 @@ export async function assess(
   const wanted = normalised(document)
   const problems = problemsOf(wanted, nativeKeys(published))
   const changes = changesBetween(published.document, wanted)
+  const refusals = problems.length > 0 ? [] : await refusalsOfTables(tx, published, changes)
   const stakes: Stake[] = []
   for (const change of changes) stakes.push(await stakeOf(tx, published, change, confirmDataLoss))
   return {
     wanted,
     changes: changes.map((change, index) => ({ ...change, rowsAtStake: stakes[index]!.rows })),
     problems,
-    refusals: stakes.flatMap((stake) => stake.refusal ?? []),
+    refusals: [...refusals, ...stakes.flatMap((stake) => stake.refusal ?? [])],
   }
 }
 

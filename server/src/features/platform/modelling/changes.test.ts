@@ -63,6 +63,22 @@ describe('what data stands against is refused, with the number of rows in every 
     expect((await schemaOf(one)).json.fields).toHaveLength(2)
   })
 
+  test('a reference that would lead elsewhere, and a relationship with another end', async () => {
+    const company = { ...dealModel().objects[0]!, objectKey: 'company' }
+    const withLink = (references: string, to: string) => {
+      const [deal] = dealModel([field('link', { dataType: 'reference', references })]).objects
+      const shown = { label: 'R', inverseLabel: 'R', cardinality: 'many-to-many', deleteRule: 'unlink' } as const
+      return { objects: [deal!, company], relationships: { linked: { ...shown, from: 'deal', to } } }
+    }
+    await model.released(withLink('company', 'company'))
+    const refused = await model.publish(withLink('deal', 'deal'))
+    expect([refused.status, refused.json.code]).toEqual([409, 'model_change_refused'])
+    expect(refused.json.details!.map(({ field: path, code }) => [path, code])).toEqual([
+      ['objects/deal/fields/link', 'reference_change'],
+      ['relationships/linked', 'relationship_shape_change'],
+    ])
+  })
+
   test('an object with records, and roles that somebody holds', async () => {
     const roles = { sales: { label: 'Sales', objects: {} } }
     await model.released(dealModel([], { roles }))

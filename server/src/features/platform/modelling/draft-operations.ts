@@ -2,12 +2,13 @@ import type { Operation } from '../../../kernel/operation.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import { changeView } from '../../../shared/modelling/changes.ts'
 import { normalised } from '../../../shared/modelling/normalise.ts'
-import { assess, isDestructive, summaryOf } from '../../../shared/modelling/publish.ts'
+import { isDestructive, summaryOf } from '../../../shared/modelling/publish.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'
 import { requireRevision } from '../../../shared/records/input.ts'
 import { lockApplication } from '../applications/store.ts'
 import { common, draftBase, editing, etag, reading } from './declarations.ts'
 import { answer, changeDraft, draftBytesMax, draftOf, placeOf, publishedOf } from './drafts.ts'
+import { assessed } from './publishing.ts'
 import * as schema from './schema.ts'
 import * as store from './store.ts'
 
@@ -94,7 +95,7 @@ const validate = platformOperation({
   async handler(context, { params }) {
     const place = placeOf(context, params.saasAppId)
     const { document } = await draftOf(context, place)
-    const { problems, refusals } = await assess(context.tx, await publishedOf(context, place), document)
+    const { problems, refusals } = await assessed(context.tx, await publishedOf(context, place), document)
     const issues = [...problems, ...refusals]
     return { status: 200, body: { valid: issues.length === 0, issues } }
   },
@@ -114,7 +115,7 @@ const diff = platformOperation({
   async handler(context, { params }) {
     const place = placeOf(context, params.saasAppId)
     const { document } = await draftOf(context, place)
-    const assessment = await assess(context.tx, await publishedOf(context, place), document)
+    const assessment = await assessed(context.tx, await publishedOf(context, place), document)
     const changes = assessment.changes.map(changeView)
     return {
       status: 200,

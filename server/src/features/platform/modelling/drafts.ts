@@ -1,7 +1,8 @@
 import { fail } from '../../../kernel/errors.ts'
+import { findExcess } from '../../../kernel/excess.ts'
 import type { Reply } from '../../../kernel/operation.ts'
 import { recordAudit } from '../../../shared/audit.ts'
-import type { ModelDocument } from '../../../shared/modelling/document.ts'
+import { ModelDocument } from '../../../shared/modelling/document.ts'
 import { type PublishedModel, readPublished } from '../../../shared/modelling/published.ts'
 import type { PlatformContext } from '../../../shared/platform-context.ts'
 import { requireRevision } from '../../../shared/records/input.ts'
@@ -51,6 +52,14 @@ function requireRoom(document: ModelDocument): void {
   throw fail('payload_too_large', { message: `The draft would be larger than ${draftBytesMax} bytes.` })
 }
 
+/** Part by part a draft gets no more objects, fields and roles than a whole document may have. */
+function requireFewEnough(document: ModelDocument): void {
+  const excess = findExcess(ModelDocument, document)
+  if (!excess) return
+  const field = ['document', ...excess.path.split('/').slice(1)].join('.')
+  throw fail('validation_failed', { details: [{ field, code: excess.code, message: excess.message }] })
+}
+
 /** PostgreSQL keeps neither U+0000 nor half a surrogate pair; the schema of a document lets both pass as text. */
 function requireStorable(document: ModelDocument): void {
   const field = unstorablePath(document, 'document')
@@ -97,6 +106,7 @@ export async function changeDraft(
   const before = await draftOf(context, place)
   requireRevision(before.revision, expectedRevision, ifMatch)
   const document = edit(before.document)
+  requireFewEnough(document)
   requireRoom(document)
   requireStorable(document)
   const { releaseNumber } = isWhole ? await publishedOf(context, place) : { releaseNumber: before.basedOnRelease }

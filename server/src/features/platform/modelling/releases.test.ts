@@ -10,8 +10,10 @@ import {
   type ModelBuilder,
   newModelBuilder,
   type Release,
+  schemaOf,
 } from '../../../../test/support/model-builder.ts'
 import { type Platform, startPlatform } from '../../../../test/support/platform.ts'
+import type { ModelDocument } from '../../../shared/modelling/document.ts'
 
 let platform: Platform
 let model: ModelBuilder
@@ -106,6 +108,30 @@ test('while indexes are built nobody publishes, and is told to come again', asyn
   expect((await model.ask('POST', '/model/draft:publish')).status).toBe(201)
 })
 
+test('what is left to be built when a service ends is built when the next one starts', async () => {
+  await model.released(dealModel())
+  await model.released(dealModel([field('x', { indexed: true })]))
+  const customer = await model.customer()
+  const stateOfX = async () => (await schemaOf(customer)).json.fields.find((one) => one.fieldKey === 'x')!.indexState
+  await eventually(async () => (await stateOfX()) === 'ready')
+  const name = await platform.db.database.as('portico_owner', async (tx) => {
+    const [x] = await tx.rows<{ name: string }>(sql`
+      UPDATE portico.field_definition f SET index_state = 'building' FROM portico.application a
+      WHERE f.app_id = ${model.saasAppId} AND f.field_key = 'x' AND a.app_id = f.app_id
+      RETURNING format('%I.%I', a.schema_name, 'ix_' || replace(f.field_id::text, '-', '')) AS name`)
+    await tx.rows(sql`SELECT portico.bump_epoch(${model.saasAppId})`)
+    return x!.name
+  })
+  await platform.db.database.alone(`DROP INDEX ${name}`)
+  expect(await stateOfX()).toBe('building')
+  await platform.startAnother()
+  await eventually(async () => (await stateOfX()) === 'ready')
+  const built = await platform.db.database.as('portico_owner', (tx) =>
+    tx.rows(sql`SELECT FROM pg_index WHERE indexrelid = to_regclass(${name}) AND indisvalid`),
+  )
+  expect(built).toHaveLength(1)
+})
+
 test('fields come, are hidden and go while others read and write, and no request fails', async () => {
   await model.released(dealModel())
   const customer = await model.customer()
@@ -122,12 +148,18 @@ test('fields come, are hidden and go while others read and write, and no request
       failures.push(...answers.filter(({ status }) => status > 201).map(({ text }) => text))
     }
   }
+  /** Where it is busy it says so, and is asked again. */
+  const release = async (document: ModelDocument) => {
+    let answer = await model.publish(document)
+    while (answer.json.code === 'model_busy') answer = await model.ask('POST', '/model/draft:publish')
+    expect(answer.status, answer.text).toBe(201)
+  }
   const workers = Array.from({ length: 4 }, work)
   for (let round = 0; round < 15; round++) {
-    await model.released(dealModel([field('x', { searchable: true })]))
+    await release(dealModel([field('x', { searchable: true })]))
     // Statements that name the column are under way: it goes at once, since no record has a value.
-    if (round % 3 === 0) await model.released(dealModel([field('x', { searchable: true, archived: true })]))
-    await model.released(dealModel())
+    if (round % 3 === 0) await release(dealModel([field('x', { searchable: true, archived: true })]))
+    await release(dealModel())
   }
   const before = requests
   await eventually(async () => requests > before)

@@ -19,7 +19,7 @@ import {
   objectKeys,
   type State,
   type World,
-} from './testing-world.ts'
+} from './world-test-support.ts'
 
 /**
  * Links against a naive model: random records, random links, random changes by an owner, by somebody who has a role and a

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterEach, expect, test } from 'vitest'
 import { signOwn, signStandard, vectors } from '../test/signatures.ts'
@@ -9,7 +10,7 @@ const { secret, body } = vectors[0]!
 const started: ChildProcess[] = []
 afterEach(async () => {
   for (const child of started.splice(0)) {
-    if (child.exitCode !== null) continue
+    if (child.exitCode !== null || child.signalCode !== null) continue
     child.kill('SIGTERM')
     await once(child, 'exit')
   }
@@ -17,7 +18,7 @@ afterEach(async () => {
 
 /** The command as `npm run` starts it. */
 function command(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const script = new URL('./webhooks-listen.ts', import.meta.url).pathname
+  const script = join(import.meta.dirname, 'webhooks-listen.ts')
   const { PORTICO_WEBHOOK_SECRET: _, ...inherited } = process.env
   const child = spawn(process.execPath, [script, ...args], { env: { ...inherited, ...env } })
   started.push(child)

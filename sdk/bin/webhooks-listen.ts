@@ -32,9 +32,9 @@ async function main(): Promise<void> {
     status: integer('status', values.status, 200, 599),
     onDelivery: (delivery) => void process.stdout.write(`${reportOf(delivery, hasColours)}\n`),
   })
-  process.stdout.write(`Listening at ${catcher.url}\n\n`)
   const stop = () => void catcher.close()
   process.once('SIGINT', stop).once('SIGTERM', stop)
+  process.stdout.write(`Listening at ${catcher.url}\n\n`)
 }
 
 function parsed() {

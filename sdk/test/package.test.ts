@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import { vectors } from './signatures.ts'
 
 const run = promisify(execFile)
-const sdk = new URL('..', import.meta.url).pathname
+const sdk = join(import.meta.dirname, '..')
 const folder = await mkdtemp(join(tmpdir(), 'portico-sdk-'))
 afterAll(() => rm(folder, { recursive: true }))
 

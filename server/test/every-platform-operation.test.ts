@@ -67,6 +67,8 @@ describe.each(cases)('%s', (_, operation) => {
     const { status: expected = 200 } = good
     const answer = await send(account, operation, good)
     expect(answer.status, answer.text).toBe(expected)
+    // Secrets and what is about people lie in nobody's cache.
+    expect(answer.headers['cache-control']).toMatch(/\bno-store\b/)
     if (expected !== 204) expect(validatorOf(operation.responses[expected]!).Errors(answer.json)).toEqual([])
     for (const name of Object.keys(operation.responseHeaders ?? {})) {
       const isOfCreation = name === 'Location' && expected !== 201

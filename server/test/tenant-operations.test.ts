@@ -48,8 +48,7 @@ const goodRequests: Record<string, () => GoodRequest | Promise<GoodRequest>> = {
     await service.db.database.inOrganization(organizationId, (tx) =>
       tx.rows({
         text: `INSERT INTO portico.password_reset (organization_id, user_id, token_hash, created_at, expires_at)
-          VALUES ($1, $2, $3, now(), now() + '1 hour')
-          ON CONFLICT (organization_id, user_id) DO UPDATE SET token_hash = excluded.token_hash`,
+          VALUES ($1, $2, $3, now(), now() + '1 hour')`,
         values,
       }),
     )

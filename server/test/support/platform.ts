@@ -6,6 +6,7 @@ import type { BuilderRole } from '../../src/kernel/scopes.ts'
 import { createService, type Service } from '../../src/service.ts'
 import { createMint } from '../../src/shared/identity/mint.ts'
 import { createLog } from '../../src/shared/log.ts'
+import { createMailQueue } from '../../src/shared/mail/queue.ts'
 import { createAccount } from './accounts.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { type NameServer, startNameServer } from './dns.ts'
@@ -48,9 +49,11 @@ interface PlatformOptions {
   readonly clock?: Clock
   readonly acceptReservedDomains?: boolean
   readonly dnsServers?: readonly string[]
+  /** Mail waits in the database, as in a service, instead of being collected. */
+  readonly queuesMail?: boolean
 }
 
-export async function startPlatform(options: PlatformOptions = {}): Promise<Platform> {
+export async function startPlatform({ queuesMail, ...options }: PlatformOptions = {}): Promise<Platform> {
   const db = await createTestDatabase({ poolSize: 4 })
   const mailbox = createMailbox()
   const dns = await startNameServer()
@@ -59,12 +62,13 @@ export async function startPlatform(options: PlatformOptions = {}): Promise<Plat
   const closing: (() => Promise<void>)[] = []
 
   async function start({ rateLimitScale = 0 }: { readonly rateLimitScale?: number } = {}) {
+    const secrets = await openTestSecrets(db.database)
     const service = createService({
       connection: db.login,
       poolSize: 16,
       keys: { pepper, cursors },
-      secrets: await openTestSecrets(db.database),
-      mail: mailbox,
+      secrets,
+      mail: queuesMail ? createMailQueue({ secrets, wake: () => {} }) : mailbox,
       baseUrl: 'http://127.0.0.1:8080',
       rateLimitScale,
       dnsServers: [dns.address],

@@ -70,8 +70,11 @@ export function newSlug(): string {
   return `org-${randomBytes(5).toString('hex')}`
 }
 
-export async function startTenancy(clock?: { now(): number }): Promise<Tenancy> {
-  const platform = await startPlatform(clock && { clock })
+export async function startTenancy(
+  clock?: { now(): number },
+  options: { readonly queuesMail?: boolean } = {},
+): Promise<Tenancy> {
+  const platform = await startPlatform({ ...(clock && { clock }), ...options })
   const { database } = platform.db
   const another = await platform.startAnother()
   const account = await platform.newAccount()

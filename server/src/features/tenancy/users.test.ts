@@ -193,6 +193,25 @@ describe('changing', () => {
     await expectEverywhere(401, 'credential_invalid')
   })
 
+  test.each([
+    ['another address', { email: 'moved@northwind.example' }, []],
+    ['an end of its activity', { status: 'inactive' }, [{ status: 'active' }]],
+  ])('a link for a new password dies with %s', async (_what, change, then) => {
+    const email = `forgetful-${Object.keys(change)}@northwind.example`
+    const path = `/organizations/${organization.organizationId}`
+    await tenancy.done('POST', `${path}/invitations`, { email, displayName: 'Forgetful' })
+    const { json } = await tenancy.accept(organization.slug, { token: tenancy.tokenFor(email), password })
+    const onHost = (to: string, body: object) =>
+      tenancy.platform.call('POST', to, { headers: { host: `${organization.slug}.localhost:8080` }, body })
+    await onHost('/api/password-resets', { email })
+    const token = tenancy.tokenFor(email)
+    // What changes nothing of that leaves the link alone.
+    await tenancy.done('PATCH', `${path}/users/${json.userId}`, { displayName: 'Very forgetful' })
+    for (const body of [change, ...then]) await tenancy.done('PATCH', `${path}/users/${json.userId}`, body)
+    const answer = await onHost('/api/password-resets:complete', { token, newPassword: 'the battery of a horse' })
+    expect(answer.json.code).toBe('reset_token_invalid')
+  })
+
   test('a user of another organization of the same builder is not found here', async () => {
     const other = await tenancy.newOrganization()
     const { userId } = await tenancy.newUser(other.organizationId)

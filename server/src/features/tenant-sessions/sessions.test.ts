@@ -282,6 +282,10 @@ describe('behind a proxy', () => {
       return row!.address
     }
     expect(await addressFor(proxied, '203.0.113.9, 198.51.100.7, 10.1.1.1')).toBe('198.51.100.7')
+    const warnings = () => service().logLines.filter((line) => line.includes('PORTICO_TRUSTED_PROXIES'))
+    expect(warnings()).toEqual([])
     expect(await addressFor(service(), '203.0.113.9, 198.51.100.7, 10.1.1.1')).toBe('127.0.0.1')
+    expect(await addressFor(service(), '203.0.113.9')).toBe('127.0.0.1')
+    expect(warnings()).toEqual([expect.stringMatching(/"level":"warn".*"peer":"127\.0\.0\.1"/)])
   })
 })

@@ -129,6 +129,22 @@ test('guesses from one address at many accounts are looked at a hundred times, w
   expect(await attempt(throttle, newcomer().account, '203.0.113.77', true)).toBe('right')
 })
 
+test('an address that may be a proxy nobody has named keeps nobody out, but for the accounts that are guessed at', async () => {
+  const [unaware] = processes()
+  const [aware] = processes({ knowsProxies: true })
+  for (const address of ['10.1.2.3', '127.0.0.1', '::1', 'fd00::7', '::ffff:192.168.1.1']) {
+    for (let count = 0; count < 101; count++) {
+      expect(await attempt(unaware, newcomer().account, address)).toBe('wrong')
+    }
+    expect(await attempt(unaware, newcomer().account, address, true)).toBe('right')
+    const { account } = newcomer()
+    expect((await fail(unaware, account, address, 6)).at(-1)).toBe(30)
+  }
+  // Where proxies are named, it is the address of a client.
+  for (let count = 0; count < 100; count++) await attempt(aware, newcomer().account, '10.1.2.3')
+  expect(await attempt(aware, newcomer().account, '10.1.2.3', true)).toBe(30)
+})
+
 test('the same address of an organisation and of builders are two accounts', async () => {
   const [throttle] = processes()
   const { account, address } = newcomer()

@@ -77,11 +77,18 @@ const variables = {
   link: `https://northwind.portico.example/invitations/accept?token=${token}`,
   expiresAt: '2026-11-27T08:26:11.123Z',
 }
-const invitation = (address = 'bob@example.com'): NewMail => ({
+const invitation = (address = 'bob@example.com', expiresAt = variables.expiresAt): NewMail => ({
   organizationId: northwind,
   to: { name: 'Bob', address },
   kind: 'tenant_invitation',
-  variables,
+  variables: { ...variables, expiresAt },
+})
+
+const passwordReset = (address: string): NewMail => ({
+  organizationId: northwind,
+  to: { name: 'Ann', address },
+  kind: 'tenant_password_reset',
+  variables: { organizationName: 'Northwind', link: variables.link, expiresAt: '2026-11-27T08:26:11.123Z' },
 })
 
 type Within = <T>(work: (tx: Tx) => Promise<T>) => Promise<T>
@@ -284,6 +291,36 @@ it('a message that ends its worker each time is given up too', async () => {
   await startWorker().wake()
   expect(server.offered()).toBe(0)
   expect(await rowOf(id)).toMatchObject({ state: 'failed', sealed: null, attempts: attemptsMax })
+})
+
+it('a message is not sent any more when its link works no more', async () => {
+  server.refuse(451)
+  const id = await enqueue(invitation('bob@example.com', new Date(now + 1).toISOString()))
+  const worker = startWorker()
+  await worker.wake()
+  expect(await rowOf(id)).toMatchObject({ state: 'queued', attempts: 1 })
+  server.refuse(null)
+  now += minuteMs
+  await worker.wake()
+  expect(server.received).toEqual([])
+  expect(await rowOf(id)).toMatchObject({ state: 'failed', sealed: null, last_error: 'The link in it works no more.' })
+  expect(logLines.join('')).toContain('A message was given up.')
+})
+
+it('who waits for a password does not wait for those who are invited', async () => {
+  for (let n = 0; n < 20; n++) await enqueue(invitation(`bob${n}@example.com`))
+  now += 1
+  const reset = await enqueue(passwordReset('ann@example.com'))
+  const order: string[] = []
+  await startWorker({
+    async send({ id }) {
+      order.push(id)
+    },
+    close: async () => {},
+  }).wake()
+  expect(order).toHaveLength(21)
+  // As many as a worker sends at once.
+  expect(order.slice(0, 5)).toContain(reset)
 })
 
 it('a sealed content opens in its own row only', async () => {

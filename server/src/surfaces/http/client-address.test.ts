@@ -34,6 +34,22 @@ test('without trusted proxies the header says nothing', () => {
   expect(addressOf('::ffff:10.0.0.1', '198.51.100.7', [])).toBe('10.0.0.1')
 })
 
+test('who sends the header without being trusted is told of, once', () => {
+  for (const trusted of [[], ['10.0.0.0/8']]) {
+    const told: string[] = []
+    const tell = createClientAddress(trusted, (peer) => void told.push(peer))
+    const from = (remoteAddress: string, headers = {}) =>
+      tell({ socket: { remoteAddress }, headers } as unknown as IncomingMessage)
+    const forwarded = { 'x-forwarded-for': '198.51.100.7' }
+    from('192.0.2.8')
+    if (trusted.length > 0) from('10.0.0.1', forwarded)
+    expect(told).toEqual([])
+    from('192.0.2.8', forwarded)
+    from('192.0.2.9', forwarded)
+    expect(told).toEqual(['192.0.2.8'])
+  }
+})
+
 test('a connection that is gone has no address, whatever stands in the header', () => {
   for (const trusted of [[], proxies]) expect(addressOf(undefined, '198.51.100.7', trusted)).toBe('')
 })

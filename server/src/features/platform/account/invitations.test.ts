@@ -161,6 +161,37 @@ describe('an invitation', () => {
     expect((await revoke(owner)).status).toBe(200)
   })
 
+  test.each([
+    ['is removed', 'DELETE', undefined, []],
+    ['becomes a developer', 'PATCH', { role: 'developer' }, []],
+    ['becomes an admin', 'PATCH', { role: 'admin' }, ['admin']],
+    ['stays an owner', 'PATCH', { role: 'owner' }, ['admin', 'owner']],
+  ])('ends with the right to send it, when whoever sent it %s', async (_what, method, body, left) => {
+    const owner = await newOwner()
+    const sender = await platform.newMember(owner.accountId, 'owner')
+    const kept = await invite(owner, newAddress(), 'owner')
+    const links: Record<string, string> = {}
+    for (const role of ['owner', 'admin']) {
+      const email = newAddress()
+      await invite({ ...sender, token: await platform.newSession(sender, new Date('2100-01-01')) }, email, role)
+      links[role] = linkTokenOf(platform, email)
+    }
+    const path = `/v1/platform/team/${sender.builderId}`
+    const change = await platform.call(method, path, { token: owner.token, ...(body && { body }) })
+    expect(change.status, change.text).toBe(200)
+    const { invitations } = await teamOf(owner)
+    expect(invitations.map(({ role }) => role).sort()).toEqual([...left, 'owner'].sort())
+    expect(invitations).toContainEqual(kept.json)
+    for (const [role, token] of Object.entries(links)) {
+      const { status } = await accept({ token, displayName: 'Guest', password })
+      expect([role, status]).toEqual([role, left.some((one) => one === role) ? 201 : 404])
+    }
+    const audit = await platform.call('GET', '/v1/platform/audit?action=team_invitation.revoked', {
+      token: owner.token,
+    })
+    expect(audit.json['items']).toHaveLength(2 - left.length)
+  })
+
   test('is one of at most 200 members and invitations', async () => {
     const owner = await newOwner()
     await platform.db.database.as('portico_owner', (tx) =>

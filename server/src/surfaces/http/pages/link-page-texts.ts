@@ -47,7 +47,8 @@ const worksOnce = 'The link works once, until the time that the mail names.'
 export const builderInvitation: LinkPage = {
   operationId: 'developerPlatformTeamInvitationsAccept',
   title: 'Accept the invitation',
-  introduction: 'You have been invited to a team of builders on this Portico service.',
+  introduction:
+    'You have been invited to a team of builders on this Portico service, or make the first account of a new one.',
   fields: [
     tokenField(`${behindTheMark} A new installation has one in the file setup-token of its data directory.`),
     {
@@ -91,7 +92,7 @@ export const builderInvitation: LinkPage = {
       `<label for="session">You are signed in already. This token is your session, for twelve hours</label>
        <span class="hint" id="session-hint">Keep it to yourself. It is shown here and nowhere else.</span>
        <input id="session" readonly data-of="token" spellcheck="false" aria-describedby="session-hint" />`,
-      'What you can do with it is in the <a href="/docs">API reference</a>, which asks for the token.',
+      'What you can do with it is in the <a href="/docs" target="_blank" rel="noopener">API reference</a> (another tab), which asks for the token.',
     ],
   },
 }

@@ -32,11 +32,18 @@ export const knowledgeArticles = defineModule({
       indexed: true,
       searchable: true,
     }),
-    text('slug', 'Slug', 'Its name in addresses, unique; made of the title unless given.', 'the-water-stays-cold', {
-      pattern: '[a-z0-9]+(-[a-z0-9]+)*',
-      maxLength: slugLengthMax,
-      unique: true,
-    }),
+    // Not unique: of two articles with one title the second would be refused for a field that nobody filled in.
+    text(
+      'slug',
+      'Slug',
+      'Its readable name in addresses, beside its id; made of the title unless given.',
+      'the-water-stays-cold',
+      {
+        pattern: '[a-z0-9]+(-[a-z0-9]+)*',
+        maxLength: slugLengthMax,
+        indexed: true,
+      },
+    ),
     text('summary', 'Summary', 'The answer in a sentence or two, at most 500 characters.', 'Check the fuse first.', {
       maxLength: 500,
       searchable: true,

@@ -93,7 +93,7 @@ describe('a document', () => {
     await save(dealModel([withPattern('((a?){100}){100}')('x')]))
     const [one] = (await validityOf(model)).issues
     expect([one!.path, one!.message]).toEqual(['objects/deal/fields/x', expect.stringContaining('repeats too much')])
-    await save(dealModel(many(25, withPattern('(a?){300}'))))
+    await save(dealModel(many(30, withPattern('(a?){200}'))))
     expect((await validityOf(model)).issues.map(({ code }) => code)).toEqual(['model_too_large'])
     expect((await model.ask('POST', '/model/draft:publish')).json['code']).toBe('model_invalid')
   })

@@ -132,6 +132,30 @@ test('what is left to be built when a service ends is built when the next one st
   expect(built).toHaveLength(1)
 })
 
+test('a service that stops does not wait for an index that is being built', async () => {
+  const alone = await startPlatform()
+  const other = await newModelBuilder(alone)
+  await other.released(dealModel())
+  await asAdministrator(alone.db.connection, async (admin) => {
+    const building = async () =>
+      (
+        await admin.query(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active'
+          AND query LIKE 'CREATE INDEX CONCURRENTLY%'`)
+      ).rowCount
+    // Whoever builds an index waits for those who read what was there before.
+    await asAdministrator(alone.db.connection, async (reader) => {
+      await reader.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+      await reader.query('SELECT 1')
+      await other.released(dealModel([field('x', { indexed: true })]))
+      await eventually(async () => (await building()) === 1)
+      await alone.service.http.drain(1000)
+      await alone.service.close()
+      await eventually(async () => (await building()) === 0)
+    })
+  })
+  await Promise.all([alone.dns.close(), alone.db.drop()])
+})
+
 test('fields come, are hidden and go while others read and write, and no request fails', async () => {
   await model.released(dealModel())
   const customer = await model.customer()

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, expect, test } from 'vitest'
 import { type Receiver, startReceiver, startTcp } from '../../../test/support/receiver.ts'
-import { createSafeFetch } from './safe-fetch.ts'
+import { createSafeFetch, type SafeFetchRequest } from './safe-fetch.ts'
 
 const { fetch, close } = createSafeFetch({ allowPrivate: true })
 const open: Receiver[] = []
@@ -11,11 +11,11 @@ afterEach(async () => {
   await close()
 })
 
-const request = { method: 'POST', body: '{}', responseBytesMax: 4096, deadlineMs: 400 } as const
+const request = { method: 'POST', body: '{}', responseBytesMax: 4096, deadlineMs: 10_000 } as const
 const ok = 'HTTP/1.1 200 OK\r\n'
 
 /** What becomes of a request to a receiver that answers with bytes of its own, once the request has come. */
-async function answered(talk: (socket: Socket) => void, overrides: { connectionGroup?: string } = {}) {
+async function answered(talk: (socket: Socket) => void, overrides: Partial<SafeFetchRequest> = {}) {
   const receiver = await startTcp((socket) => socket.once('data', () => talk(socket)))
   open.push(receiver)
   return fetch(`http://127.0.0.1:${receiver.port}/`, { ...request, ...overrides })
@@ -45,13 +45,14 @@ test.each<[string, (socket: Socket) => void]>([
   ['drips its status line', (socket) => forever(socket, 'a', { first: 'HTTP/1.1 200 ', everyMs: 20 })],
   ['drips its headers', (socket) => forever(socket, 'a', { first: `${ok}x: `, everyMs: 20 })],
 ])('a receiver that %s is timeout', async (_what, talk) => {
-  const outcome = await answered(talk)
+  const outcome = await answered(talk, { deadlineMs: 300 })
   expect(outcome).toMatchObject({ category: 'timeout', status: null })
 })
 
 test('a receiver that drips its body is timeout, with what came as evidence', async () => {
-  const outcome = await answered((socket) =>
-    forever(socket, '.', { first: `${ok}content-length: 1000\r\n\r\nhello`, everyMs: 20 }),
+  const outcome = await answered(
+    (socket) => forever(socket, '.', { first: `${ok}content-length: 9999\r\n\r\nhello`, everyMs: 20 }),
+    { deadlineMs: 1000 },
   )
   expect(outcome).toMatchObject({ category: 'timeout', status: 200, bodyTruncated: true })
   expect(Buffer.from(outcome.body).toString()).toMatch(/^hello\.+$/)
@@ -155,7 +156,7 @@ async function encoded(coding: string, body: Uint8Array, responseBytesMax = 4096
     response.writeHead(200, { 'content-encoding': coding }).end(body),
   )
   open.push(receiver)
-  return fetch(`http://127.0.0.1:${receiver.port}/`, { ...request, deadlineMs: 10_000, responseBytesMax })
+  return fetch(`http://127.0.0.1:${receiver.port}/`, { ...request, responseBytesMax })
 }
 
 test.each(Object.entries(codings))('the limit counts what %s decompresses to', async (coding, compress) => {

@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { explainMissingSchema, openCommandServer } from './command-database.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { insertAccount, removeTotp } from './features/platform/account/store.ts'
-import { findAccounts, findPerson, setPassword } from './features/platform/account/terminal-store.ts'
+import { bindPerson, findAccounts, findPerson, setPassword } from './features/platform/account/terminal-store.ts'
 import { Failure } from './kernel/errors.ts'
 import { uuidv7 } from './kernel/ids.ts'
 import type { Tx } from './kernel/transaction.ts'
@@ -109,7 +109,10 @@ async function resetPassword(database: Database, values: Values): Promise<void> 
   await inOwner(database, async (tx) => {
     const person = await requireKnown(tx, email)
     await setPassword(tx, person, passwordHash, new Date().toISOString())
-    if (values['remove-totp']) await removeTotp(tx, person)
+    if (values['remove-totp']) {
+      await bindPerson(tx, person)
+      await removeTotp(tx, person)
+    }
     const target = { type: 'builder', id: person.builderId }
     for (const accountId of person.accountIds) {
       await audit(tx, accountId, 'builder.password_reset', target, null)

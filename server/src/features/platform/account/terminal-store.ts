@@ -31,6 +31,11 @@ export async function findPerson(tx: Tx, email: string): Promise<Person | undefi
   return person
 }
 
+/** Statements about a person on their own (store.ts) see this one from here on. */
+export async function bindPerson(tx: Tx, { builderId }: Person): Promise<void> {
+  await tx.rows(sql`SELECT set_config('portico.builder_id', ${builderId}, true)`)
+}
+
 /** Replaces the password of somebody whose sessions and links all end with it. */
 export async function setPassword(tx: Tx, { builderId }: Person, passwordHash: string, at: string): Promise<void> {
   await tx.rows(sql`UPDATE portico.builder SET password_hash = ${passwordHash} WHERE builder_id = ${builderId}`)

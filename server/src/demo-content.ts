@@ -1,3 +1,4 @@
+import { moduleKeys } from './kernel/scopes.ts'
 import type { ModelDocument } from './shared/modelling/document.ts'
 
 /** What the demo shows: the model of contract 1, and records that look like somebody's. */
@@ -59,6 +60,25 @@ export const demoModel: ModelDocument = {
   },
 }
 
+/** Sales works on the native modules as on its own objects; support reads them. */
+function rightsOnModules(rights: Readonly<Record<'read' | 'create' | 'update' | 'archive', boolean>>) {
+  return Object.fromEntries(moduleKeys.map((key) => [key, rights]))
+}
+
+/** The same with what the roles may do in the native modules, for applications that have them. */
+export const demoModelWithModules: ModelDocument = {
+  ...demoModel,
+  roles: {
+    sales: withRights('sales', rightsOnModules({ read: true, create: true, update: true, archive: true })),
+    support: withRights('support', rightsOnModules({ read: true, create: false, update: false, archive: false })),
+  },
+}
+
+function withRights(role: 'sales' | 'support', rights: ReturnType<typeof rightsOnModules>) {
+  const { label, objects } = demoModel.roles![role]!
+  return { label, objects: { ...objects, ...rights } }
+}
+
 interface People {
   readonly slug: string
   readonly users: Readonly<Record<'owner' | 'sales' | 'support', { readonly userId: string }>>
@@ -112,6 +132,60 @@ export function deals(count: number, organization: People, companyIds: readonly 
       ...placement(n, organization),
     }
   })
+}
+
+const givenNames = [
+  'Ada',
+  'Bruno',
+  'Chloé',
+  'Deniz',
+  'Elif',
+  'Farid',
+  'Grace',
+  'Hanna',
+  'Igor',
+  'Jürgen',
+  'Keiko',
+  'Luca',
+]
+const familyNames = [
+  'Novak',
+  'Okafor',
+  'Péreira',
+  'Quist',
+  'Rossi',
+  'Sato',
+  'Tanaka',
+  'Ümit',
+  'Vogel',
+  'Weiß',
+  'Yıldız',
+]
+
+/** Contacts of the native module; what is flat in its rows is flat here. */
+export function contacts(count: number, organization: People): object[] {
+  return Array.from({ length: count }, (_, n) => {
+    const firstName = pick(givenNames, n)
+    const lastName = pick(familyNames, n * 5 + Math.floor(n / 12))
+    const companyName = `${pick(firsts, n)} ${pick(seconds, n * 3)} ${pick(kinds, n * 7)}`
+    const address = `${firstName}.${lastName}.${n + 1}@${organization.slug}-customers.example`
+    return {
+      operation: 'upsert',
+      externalKey: `${organization.slug}-contact-${n + 1}`,
+      contactType: 'person',
+      contactTypeId: pick(['customer', 'customer', 'partner', 'supplier'], n),
+      firstName,
+      lastName,
+      companyName,
+      emails: [{ address: plain(address), label: 'work', isPrimary: true }],
+      phones: [{ number: `+44 20 7946 ${String(n % 1000).padStart(4, '0')}`, label: 'work', isPrimary: true }],
+      ...placement(n, organization),
+    }
+  })
+}
+
+function plain(text: string): string {
+  return text.normalize('NFKD').replaceAll(/\p{M}/gu, '').replaceAll('ß', 'ss').replaceAll('ı', 'i').toLowerCase()
 }
 
 /** Some for everybody, some of one person, some of a role, with and without a location. */

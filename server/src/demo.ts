@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hash } from '@node-rs/argon2'
-import { companies, deals, demoModel } from './demo-content.ts'
+import { companies, contacts, deals, demoModelWithModules } from './demo-content.ts'
 import { type DemoProgress, openProgress } from './demo-progress.ts'
 import { existsCredential, insertCredential, type NewCredential } from './features/credentials/store.ts'
 import { insertBuilderSession } from './features/platform/account/session-store.ts'
@@ -181,7 +181,7 @@ async function makeApplication(seed: Seed, accountId: string, appKey: string, na
       return keep(appId)
     })
   })
-  await applyModel(database, made, demoModel, nativeModules.behaviours)
+  await applyModel(database, made, demoModelWithModules, nativeModules.behaviours)
   return made
 }
 
@@ -333,16 +333,16 @@ async function makeRecords(
   companyCount: number,
   dealCount: number,
 ): Promise<void> {
-  const write = async (objectKey: string, items: readonly object[]): Promise<string[]> => {
+  const write = async (operationId: string, objectKey: string, items: readonly object[]): Promise<string[]> => {
     const ids: string[] = []
     for (let start = 0; start < items.length; start += 200) {
-      const response = await invoke(registry.get('developerRecordsBatch')!, {
+      const response = await invoke(registry.get(operationId)!, {
         correlationId: newId(),
         token: organization.credentials.live,
         address: '',
         host: '',
         userAgent: '',
-        params: { saasAppId: appId, objectKey },
+        params: { saasAppId: appId, ...(objectKey !== '' && { objectKey }) },
         query: {},
         readBody: () => ({ atomic: true, items: items.slice(start, start + 200) }),
         idempotencyKey: undefined,
@@ -354,6 +354,7 @@ async function makeRecords(
     }
     return ids
   }
-  const companyIds = await write('company', companies(companyCount, organization))
-  await write('deal', deals(dealCount, organization, companyIds))
+  const companyIds = await write('developerRecordsBatch', 'company', companies(companyCount, organization))
+  await write('developerRecordsBatch', 'deal', deals(dealCount, organization, companyIds))
+  await write('developerModulesContactsBatch', '', contacts(dealCount, organization))
 }

@@ -60,21 +60,33 @@ export const demoModel: ModelDocument = {
   },
 }
 
-/** Sales works on the native modules as on its own objects; support reads them. */
-function rightsOnModules(rights: Readonly<Record<'read' | 'create' | 'update' | 'archive', boolean>>) {
-  return Object.fromEntries(moduleKeys.map((key) => [key, rights]))
+/** Support reads what it needs to help somebody, and nothing about money. */
+const modulesOfSupport = [
+  'contacts',
+  'companies',
+  'tasks',
+  'notes',
+  'activities',
+  'appointments',
+  'tickets',
+  'documents',
+]
+
+function rightsOn(keys: readonly string[], writes: boolean) {
+  const rights = { read: true, create: writes, update: writes, archive: writes }
+  return Object.fromEntries(keys.map((key) => [key, rights]))
 }
 
 /** The same with what the roles may do in the native modules, for applications that have them. */
 export const demoModelWithModules: ModelDocument = {
   ...demoModel,
   roles: {
-    sales: withRights('sales', rightsOnModules({ read: true, create: true, update: true, archive: true })),
-    support: withRights('support', rightsOnModules({ read: true, create: false, update: false, archive: false })),
+    sales: withRights('sales', rightsOn(moduleKeys, true)),
+    support: withRights('support', rightsOn(modulesOfSupport, false)),
   },
 }
 
-function withRights(role: 'sales' | 'support', rights: ReturnType<typeof rightsOnModules>) {
+function withRights(role: 'sales' | 'support', rights: ReturnType<typeof rightsOn>) {
   const { label, objects } = demoModel.roles![role]!
   return { label, objects: { ...objects, ...rights } }
 }

@@ -78,6 +78,7 @@ const LineEntry = Strict({
   discount: computed('The discount as an amount.', '90.00'),
   taxAmounts: Type.Optional(
     Type.Array(Type.String({ description: 'One amount.', examples: ['162.00'] }), {
+      maxItems: 5,
       description: 'The amount of each tax, in the order of `taxes`.',
       examples: [['162.00']],
       readOnly: true,

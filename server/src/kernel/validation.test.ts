@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { expect, test } from 'vitest'
-import { Failure } from './errors.ts'
+import { type ErrorDetail, Failure } from './errors.ts'
 import { assertValid } from './validation.ts'
 
 const schema = Type.Object({
@@ -18,13 +18,14 @@ const schema = Type.Object({
   day: Type.Optional(Type.String({ format: 'date' })),
 })
 
-function messageFor(value: unknown): string | undefined {
+function detailsFor(of: Type.TSchema, value: unknown): readonly ErrorDetail[] {
   try {
-    assertValid(schema, value)
+    assertValid(of, value)
   } catch (error) {
-    return error instanceof Failure ? error.details?.[0]?.message : String(error)
+    if (error instanceof Failure) return error.details ?? []
+    throw error
   }
-  return undefined
+  return []
 }
 
 test.each([
@@ -35,5 +36,31 @@ test.each([
   [{ from: '2026-09-01' }, 'Expected a moment with its time zone, for instance 2026-09-01T00:00:00Z.'],
   [{ day: 'today' }, 'Expected a date, for instance 2026-09-01.'],
 ])('says in words what %j should look like', (value, message) => {
-  expect(messageFor(value)).toBe(message)
+  expect(detailsFor(schema, value)[0]?.message).toBe(message)
+})
+
+const unions = Type.Object({
+  locations: Type.Optional(
+    Type.Union([
+      Type.Enum(['all']),
+      Type.Array(Type.String({ pattern: '^[a-z]+$', examples: ['north'] }), { examples: [['north']] }),
+    ]),
+  ),
+  billingEmail: Type.Optional(Type.Union([Type.String({ minLength: 3 }), Type.Null()])),
+  nested: Type.Optional(Type.Union([Type.Union([Type.Literal('all'), Type.Integer()]), Type.Null()])),
+  place: Type.Optional(Type.Union([Type.Object({ x: Type.Integer() }), Type.Null()])),
+})
+
+test.each([
+  [{ locations: 'north' }, [['locations', 'Expected "all" or a list such as ["north"].']]],
+  [{ locations: ['North'] }, [['locations[0]', 'Expected something like "north", matching ^[a-z]+$.']]],
+  [{ billingEmail: 3 }, [['billingEmail', 'Expected a string or null.']]],
+  [{ billingEmail: 'a' }, [['billingEmail', 'Must not have fewer than 3 characters.']]],
+  [{ nested: 'some' }, [['nested', 'Expected "all", an integer or null.']]],
+  [{ place: { x: 'a' } }, [['place.x', 'Must be integer.']]],
+  [{ place: 'a', nested: {} }, 2],
+])('says in one sentence per value what a union takes that %j does not fit', (value, expected) => {
+  const details = detailsFor(unions, value)
+  if (typeof expected === 'number') expect(details).toHaveLength(expected)
+  else expect(details.map(({ field, message }) => [field, message])).toEqual(expected)
 })

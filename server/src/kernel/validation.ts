@@ -1,8 +1,8 @@
 import type { TSchema } from 'typebox'
 import { Compile, type Validator } from 'typebox/compile'
 import { type ErrorCode, type ErrorDetail, type Failure, fail } from './errors.ts'
-
 import { findExcess } from './excess.ts'
+import { kindsOf, withoutOtherKinds } from './unions.ts'
 
 /**
  * Holds input against the schema of its operation. Each problem is named by the field or position to correct; the code of
@@ -40,17 +40,20 @@ const namedCodes: Partial<Record<ErrorCode, true>> = { page_size_exceeded: true 
 
 function problemsOf(schema: TSchema, validator: Validator, value: unknown, root: string): ErrorDetail[] {
   const details = new Map<string, ErrorDetail>()
-  for (const error of validator.Errors(value)) {
+  for (const error of withoutOtherKinds(validator.Errors(value))) {
     const add = (path: string, code: string, message: string) => {
       const field = fieldName(root, path)
       if (!details.has(field) && details.size < detailsMax) details.set(field, { field, code, message })
+    }
+    if (error.union) {
+      add(error.instancePath, error.keyword, `Expected ${kindsOf(schemaAt(schema, error.schemaPath) ?? {})}.`)
+      continue
     }
     switch (error.keyword) {
       case 'boolean': // the schema `false`, which nothing but an unknown field meets
         add(error.instancePath, 'unknown_field', 'There is no such field.')
         break
       case 'additionalProperties': // said by each of them, and lost where there are more than TypeBox reports (8)
-      case 'anyOf': // the branches have said what they miss
         break
       case 'required':
         for (const name of error.params.requiredProperties) {

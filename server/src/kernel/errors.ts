@@ -136,6 +136,10 @@ const table = {
   record_archived: { status: 409, message: 'The record is archived. Restore it before changing it.' },
   email_taken: { status: 409, message: 'Somebody here already has this email address.' },
   last_owner: { status: 409, message: 'The last active owner cannot be removed, demoted or deactivated.' },
+  invitation_pending: {
+    status: 409,
+    message: 'The address has a pending invitation. Resend that one, or revoke it first.',
+  },
   invitation_closed: { status: 409, message: 'The invitation was accepted or revoked already.' },
   slug_taken: { status: 409, message: 'Another organization already has this slug.' },
   domain_taken: { status: 409, message: 'Another organization already has this domain.' },

@@ -138,6 +138,12 @@ describe('what fits together', () => {
       'envelope',
       'validation_failed',
     ],
+    [{ envelope: { locations: 'all' } }, 'envelope.dataRoleIds', 'validation_failed'],
+    [
+      { envelope: { dataRoleIds: [], dataRoleKeys: [], locations: 'all' } },
+      'envelope.dataRoleKeys',
+      'validation_failed',
+    ],
     [{ expiresAt: new Date(0).toISOString() }, 'expiresAt', 'validation_failed'],
     [{ expiresAt: '2026-12-31T23:59:60Z' }, 'expiresAt', 'validation_failed'],
     [{ expiresAt: '9999-12-31T23:59:59-23:59' }, 'expiresAt', 'validation_failed'],
@@ -156,6 +162,8 @@ describe('what fits together', () => {
     for (const [envelope, field] of [
       [{ dataRoleIds: [a.dataRoles['sales'], b.dataRoles['sales']], locations: 'all' }, 'envelope.dataRoleIds[1]'],
       [{ dataRoleIds: [], locations: [b.locations['south']] }, 'envelope.locations[0]'],
+      [{ dataRoleKeys: ['support', 'nobody'], locations: ['north'] }, 'envelope.dataRoleKeys[1]'],
+      [{ dataRoleKeys: [], locations: ['north', 'nowhere'] }, 'envelope.locations[1]'],
     ] as const) {
       const answer = await ask('POST', base, { body: { ...order, envelope } })
       expect([answer.status, answer.json.code, answer.json.details?.[0]?.field]).toEqual([
@@ -171,6 +179,7 @@ describe('what fits together', () => {
     const envelope = { dataRoleIds: [a.dataRoles['support']], locations: [a.locations['north']] }
     const issued = await issue({ envelope })
     expect(issued).toMatchObject({ envelope })
+    expect(await issue({ envelope: { dataRoleKeys: ['support'], locations: ['north'] } })).toMatchObject({ envelope })
     const answer = await createDeal(issued.token)
     expect([answer.status, answer.json.code]).toEqual([403, 'permission_denied'])
   })

@@ -1,9 +1,10 @@
 import { fail } from '../../kernel/errors.ts'
 import type { Operation } from '../../kernel/operation.ts'
+import { resolveReferences } from '../../shared/access/references.ts'
 import { recordAudit } from '../../shared/audit.ts'
 import { pageOf } from '../../shared/cursors.ts'
 import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
-import { credentialOf, requireConsistent, requireKnown } from './rules.ts'
+import { credentialOf, requireConsistent } from './rules.ts'
 import * as schema from './schema.ts'
 import * as store from './store.ts'
 
@@ -149,17 +150,14 @@ revoked changes nothing and answers the same.`,
   },
 })
 
-/** The envelope, once its roles and locations are known to be the organisation's. */
-async function knownEnvelope(
-  { tx }: PlatformContext,
-  organizationId: string,
-  { dataRoleIds, locations }: { readonly dataRoleIds: string[]; readonly locations: 'all' | string[] },
-) {
-  requireKnown(dataRoleIds, await store.findDataRoleIds(tx, organizationId, dataRoleIds), 'envelope.dataRoleIds')
-  if (locations !== 'all') {
-    requireKnown(locations, await store.findLocationIds(tx, organizationId, locations), 'envelope.locations')
+/** The envelope, by the ids of roles and locations that are the organisation's. */
+async function knownEnvelope({ tx }: PlatformContext, organizationId: string, ordered: schema.OrderedEnvelope) {
+  const { dataRoleIds, locations } = await resolveReferences(tx, organizationId, ordered, 'envelope.')
+  if (dataRoleIds === undefined) {
+    const message = 'Send dataRoleIds or dataRoleKeys; the list may be empty.'
+    throw fail('validation_failed', { field: 'envelope.dataRoleIds', message })
   }
-  return { dataRoleIds, locationIds: locations }
+  return { dataRoleIds, locationIds: locations! }
 }
 
 async function lockedCredential({ tx }: PlatformContext, organizationId: string, keyId: string) {

@@ -22,12 +22,6 @@ export function requireConsistent(body: Static<typeof IssueBody>, now: number): 
   }
 }
 
-/** Throws `reference_not_found` naming the first of `ids` that is not among `known`. */
-export function requireKnown(ids: readonly string[], known: ReadonlySet<string>, field: string): void {
-  const missing = ids.findIndex((id) => !known.has(id.toLowerCase()))
-  if (missing >= 0) throw fail('reference_not_found', { field: `${field}[${missing}]` })
-}
-
 /** The credential as the API shows it at `now`, in milliseconds. */
 export function credentialOf(row: CredentialRow, now: number): Static<typeof Credential> {
   const { revokedAt, expiresAt, previousSecretExpiresAt, hasEnvelope, dataRoleIds, allLocations, locationIds } = row

@@ -1,6 +1,7 @@
-import Type from 'typebox'
+import Type, { type Static } from 'typebox'
 import { Nullable, PageSize, PlatformActor, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import { allScopes } from '../../kernel/scopes.ts'
+import { DataRoleIds, DataRoleKeys, Locations } from '../../shared/access/references.ts'
 
 /** Shapes of the credentials that builders issue for the servers of an organisation. */
 const organizationId = Uuid('The customer organization.', '0199a1b2-0000-7000-8000-0000000000b1')
@@ -33,7 +34,6 @@ const scopes = Type.Array(Type.Enum([...allScopes]), {
 const envelope = Strict(
   {
     dataRoleIds: Type.Array(Uuid('A DataRole of the organization.', '0199a1b2-0000-7000-8000-0000000000d1'), {
-      uniqueItems: true,
       maxItems: 100,
       description: 'DataRoles whose permissions it has.',
       examples: [['0199a1b2-0000-7000-8000-0000000000d1']],
@@ -42,7 +42,6 @@ const envelope = Strict(
       [
         Type.Literal('all'),
         Type.Array(Uuid('A location of the organization.', '0199a1b2-0000-7000-8000-0000000000e1'), {
-          uniqueItems: true,
           maxItems: 1000,
         }),
       ],
@@ -51,6 +50,14 @@ const envelope = Strict(
   },
   { description: 'Holds it to what these roles may do at these locations.' },
 )
+/** The same as it is ordered. */
+const envelopeInput = Strict(
+  { dataRoleIds: Type.Optional(DataRoleIds), dataRoleKeys: Type.Optional(DataRoleKeys), locations: Locations },
+  {
+    description: 'Holds it to what these roles may do at these locations. The roles by id or by key, one or the other.',
+  },
+)
+export type OrderedEnvelope = Static<typeof envelopeInput>
 const expiresAt = Timestamp('When it stops working.', '2027-09-14T09:30:00.000Z')
 
 const statuses = ['active', 'expired', 'revoked'] as const
@@ -67,7 +74,7 @@ export const IssueBody = Strict({
   kind,
   displayName,
   scopes,
-  envelope: Type.Optional(envelope),
+  envelope: Type.Optional(envelopeInput),
   expiresAt: Type.Optional(expiresAt),
 })
 

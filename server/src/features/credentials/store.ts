@@ -69,7 +69,6 @@ export interface CredentialSelection {
   readonly status: 'active' | 'expired' | 'revoked' | undefined
   /** What `status` is told at, ISO 8601. */
   readonly now: string
-  /** `createdAt` and `keyId` of the last one of the page before. */
   /** `createdAt` and `keyId` of the last one before. */
   readonly after: readonly string[] | null
   readonly limit: number
@@ -134,17 +133,4 @@ export async function applicationOf(tx: Tx, organizationId: string): Promise<{ a
     FROM portico.organization o JOIN portico.application a ON a.app_id = o.app_id
     WHERE o.organization_id = ${organizationId}`)
   return row!
-}
-
-/** Which of these the organisation has. */
-export async function findDataRoleIds(tx: Tx, organizationId: string, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.rows<{ id: string }>(sql`SELECT data_role_id AS id FROM portico.data_role
-    WHERE organization_id = ${organizationId} AND data_role_id = ANY (${ids as string[]}::uuid[])`)
-  return new Set(rows.map((row) => row.id))
-}
-
-export async function findLocationIds(tx: Tx, organizationId: string, ids: readonly string[]): Promise<Set<string>> {
-  const rows = await tx.rows<{ id: string }>(sql`SELECT location_id AS id FROM portico.location
-    WHERE organization_id = ${organizationId} AND location_id = ANY (${ids as string[]}::uuid[])`)
-  return new Set(rows.map((row) => row.id))
 }

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox'
 import { Nullable, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import { NewPassword } from '../../shared/identity/passwords.ts'
 import { EmailAddress, Name } from '../../shared/identity/person-schemas.ts'
-import { DataRole, DataRoleKeys, MemberLocations, membershipInput, OrganizationParams, Page, paging } from './schema.ts'
+import { DataRole, MemberLocations, membershipInput, OrganizationParams, Page, paging } from './schema.ts'
 
 const invitationId = Uuid('The invitation.', '0199a1b2-0000-7000-8000-000000000004')
 export const InvitationParams = Strict({ ...OrganizationParams.properties, invitationId })
@@ -41,7 +41,6 @@ export const InvitationCreateBody = Strict({
   email: EmailAddress('Who is invited.'),
   displayName: Type.Optional(Name('The name, if it is known; who accepts may give another one.', 'Ada Lovelace')),
   ...membershipInput,
-  dataRoleKeys: DataRoleKeys,
 })
 
 export const AcceptBody = Strict({

@@ -59,9 +59,15 @@ describe('inviting', () => {
     }
   })
 
-  test('a new invitation of an address takes the place of the one before', async () => {
-    const first = await invite()
-    const second = await invite({ email: first.invitation.email.toUpperCase() })
+  test('an address with a pending invitation is not invited again, one with an expired invitation is', async () => {
+    const first = await invite({ isOwner: true })
+    const email = first.invitation.email.toUpperCase()
+    const sent = tenancy.platform.mailbox.received.length
+    const again = await tenancy.ask('POST', invitations, { body: { email } })
+    expect(refusal(again)).toEqual([409, 'invitation_pending', 'email'])
+    expect(tenancy.platform.mailbox.received).toHaveLength(sent)
+    now += 8 * day
+    const second = await invite({ email })
     await expectNotFound(first.token)
     const { items } = await tenancy.done('GET', `${invitations}?status=pending&pageSize=200`)
     const open = items.filter(({ email }: { email: string }) => email.toLowerCase() === first.invitation.email)
@@ -71,10 +77,16 @@ describe('inviting', () => {
     expect((await accept(second.token)).status).toBe(201)
   })
 
-  test('of many invitations of an address at one time one stays open', async () => {
+  test('an address whose invitation was revoked is invited again', async () => {
+    const { invitation } = await invite()
+    await tenancy.done('POST', `${invitations}/${invitation.invitationId}:revoke`)
+    expect((await tenancy.ask('POST', invitations, { body: { email: invitation.email } })).status).toBe(201)
+  })
+
+  test('of many invitations of an address at one time one is made', async () => {
     const body = { email: newAddress() }
     const answers = await Promise.all(Array.from({ length: 6 }, () => tenancy.ask('POST', invitations, { body })))
-    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201, 201])
+    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409, 409])
     const { items } = await tenancy.done('GET', `${invitations}?status=pending&pageSize=200`)
     expect(items.filter(({ email }: { email: string }) => email === body.email)).toHaveLength(1)
   })

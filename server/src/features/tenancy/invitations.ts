@@ -1,12 +1,12 @@
 import { fail } from '../../kernel/errors.ts'
 import type { Operation } from '../../kernel/operation.ts'
+import { resolveReferences } from '../../shared/access/references.ts'
 import { pageOf } from '../../shared/cursors.ts'
 import { type PlatformContext, platformOperation } from '../../shared/platform-context.ts'
 import * as schema from './invitation-schema.ts'
 import * as store from './invitation-store.ts'
 import { invitationView, invite, resend, revoke } from './inviting.ts'
 import { lockOrganization } from './organization-store.ts'
-import { resolveReferences } from './references.ts'
 import { OrganizationParams } from './schema.ts'
 
 const base = '/v1/platform/organizations/{organizationId}/invitations'
@@ -46,11 +46,11 @@ const create = platformOperation({
   path: base,
   summary: 'Invite somebody to a customer organization by mail.',
   description:
-    'The mail holds a link with a one-time token that works for seven days; nothing else shows the token. A new invitation of an address takes the place of the one that is open for it. Roles and locations that are gone when it is accepted are left out.',
+    'The mail holds a link with a one-time token that works for seven days; nothing else shows the token. An address that has a pending invitation is not invited again: resend or revoke that one. One that has expired is replaced. Roles and locations that are gone when it is accepted are left out.',
   params: OrganizationParams,
   body: schema.InvitationCreateBody,
   responses: { 201: schema.Invitation },
-  errors: ['organization_not_found', 'email_taken', 'reference_not_found', 'mail_limit_reached'],
+  errors: ['organization_not_found', 'email_taken', 'invitation_pending', 'reference_not_found', 'mail_limit_reached'],
 
   async handler(context, { params, body }) {
     const organization = await lockOrganization(context.tx, params.organizationId)

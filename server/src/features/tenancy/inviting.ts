@@ -16,8 +16,8 @@ type Invited = Pick<
 >
 
 /**
- * Invites an address, in place of an invitation that is open for it. The organization must be locked, or made in this
- * transaction. Throws `email_taken` where a user has the address.
+ * Invites an address, in place of an invitation of it that has expired. The organization must be locked, or made in this
+ * transaction. Throws `email_taken` where a user has the address, and `invitation_pending` where it is invited already.
  */
 export async function invite(
   context: PlatformContext,
@@ -28,6 +28,7 @@ export async function invite(
   const { organizationId } = organization
   await requireFreeEmail(context, organizationId, invited.email)
   const open = await store.findOpenFor(tx, organizationId, invited.email)
+  if (open && invitationStatus(open, now) === 'pending') throw fail('invitation_pending', { field: 'email' })
   if (open) await revoke(context, organization, open)
   const ticket = newTicket(context)
   const invitationId = uuidv7(now)

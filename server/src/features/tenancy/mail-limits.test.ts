@@ -21,10 +21,11 @@ test('a stranger gets five invitations an hour, by inviting and by sending again
   const { invitationId } = await tenancy.done('POST', invitations, { email })
   for (let count = 0; count < 4; count++) await tenancy.done('POST', `${invitations}/${invitationId}:resend`)
   const owner = { email, displayName: 'Stranger' }
+  const elsewhere = (await tenancy.newOrganization()).organizationId
   const provision = { name: 'Trap', slug: `trap-${invitationId.slice(-12)}`, owner }
   for (const [path, body] of [
     [`${invitations}/${invitationId}:resend`, undefined],
-    [invitations, { email }],
+    [`/organizations/${elsewhere}/invitations`, { email }],
     [`/applications/${tenancy.appId}/organizations`, provision],
     ['/team/invitations', { email, role: 'developer' }],
   ] as const) {

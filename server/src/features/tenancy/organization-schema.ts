@@ -1,7 +1,8 @@
 import Type from 'typebox'
 import { Nullable, Revision, Strict, Timestamp, Total, Uuid } from '../../kernel/schemas.ts'
+import { keyPattern } from '../../shared/access/references.ts'
 import { EmailAddress, Name } from '../../shared/identity/person-schemas.ts'
-import { DataRole, ExpectedRevision, keyPattern, OrganizationParams, Page, paging, Search, Status } from './schema.ts'
+import { DataRole, ExpectedRevision, OrganizationParams, Page, paging, Search, Status } from './schema.ts'
 
 export const ApplicationParams = Strict({ saasAppId: Uuid('The application. It must be of the account.') })
 

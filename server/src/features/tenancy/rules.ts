@@ -102,26 +102,6 @@ function sameSet(a: readonly string[], b: readonly string[]): boolean {
   return left.size === new Set(b).size && b.every((one) => left.has(one))
 }
 
-/** What the request asks for, resolved; `problems` name what the organization does not have. */
-export interface Picked {
-  readonly ids: string[]
-  readonly problems: ErrorDetail[]
-}
-
-/** Finds what was asked for among what the organization has, by id or by key. Twice the same is once. */
-export function pick(field: string, asked: readonly string[], known: ReadonlyMap<string, string>): Picked {
-  const ids = new Set<string>()
-  const problems: ErrorDetail[] = []
-  for (const [index, one] of asked.entries()) {
-    const id = known.get(one.toLowerCase())
-    if (id === undefined) {
-      const message = 'There is no such thing in this organization.'
-      problems.push({ field: `${field}[${index}]`, code: 'reference_not_found', message })
-    } else ids.add(id)
-  }
-  return { ids: [...ids], problems }
-}
-
 /** How long the link of an invitation works. */
 const invitationDays = 7
 export const invitationMs = invitationDays * 24 * 60 * 60 * 1000

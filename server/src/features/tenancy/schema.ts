@@ -1,10 +1,8 @@
 import Type from 'typebox'
 import { Nullable, PageSize, Strict, Uuid } from '../../kernel/schemas.ts'
+import { DataRoleIds, DataRoleKeys, keyPattern, Locations } from '../../shared/access/references.ts'
 
 /** Shapes that organizations, users and invitations share. */
-
-/** What builders call things by, in templates and in keys. */
-export const keyPattern = '^[a-z][a-z0-9_-]{0,49}$'
 
 export const Status = Type.Enum(['active', 'inactive'], {
   description: 'Who is inactive is refused everywhere, from the next request on.',
@@ -54,25 +52,10 @@ export const membershipInput = {
       examples: [false],
     }),
   ),
-  dataRoleIds: Type.Optional(
-    Type.Array(Uuid('A DataRole of the organization.', '0199a1b2-0000-7000-8000-000000000003'), {
-      maxItems: 100,
-      description: 'Every DataRole that the member is to have.',
-    }),
-  ),
-  locations: Type.Optional(MemberLocations),
+  dataRoleIds: Type.Optional(DataRoleIds),
+  dataRoleKeys: Type.Optional(DataRoleKeys),
+  locations: Type.Optional(Locations),
 }
-
-/** DataRoles by the key of their template, for those who do not know the ids. */
-export const DataRoleKeys = Type.Optional(
-  Type.Array(
-    Type.String({ pattern: keyPattern, description: 'The key of a DataRole template.', examples: ['sales'] }),
-    {
-      maxItems: 100,
-      description: 'The same by the keys of their templates. Send one or the other.',
-    },
-  ),
-)
 
 export const paging = {
   cursor: Type.Optional(

@@ -3,7 +3,6 @@ import { Revision, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import { EmailAddress, Name } from '../../shared/identity/person-schemas.ts'
 import {
   DataRole,
-  DataRoleKeys,
   ExpectedRevision,
   MemberLocations,
   membershipInput,
@@ -41,7 +40,7 @@ export const UserQuery = Strict({ status: Type.Optional(Status), search: Search,
 const email = EmailAddress('What the user signs in with. Nobody else in the organization may have it.')
 const displayName = Name('The name of the user.', 'Ada Lovelace')
 
-export const UserCreateBody = Strict({ email, displayName, ...membershipInput, dataRoleKeys: DataRoleKeys })
+export const UserCreateBody = Strict({ email, displayName, ...membershipInput })
 
 export const UserUpdateBody = Strict({
   email: Type.Optional(email),

@@ -73,6 +73,22 @@ describe('creating', () => {
     const { userId } = await newUser()
     const change = await tenancy.ask('PATCH', `${users}/${userId}`, { body: { dataRoleIds: [unknownId] } })
     expect(refusal(change)).toEqual([400, 'reference_not_found', 'dataRoleIds[0]'])
+    const places = await tenancy.ask('PATCH', `${users}/${userId}`, { body: { locations: ['north', 'nowhere'] } })
+    expect(refusal(places)).toEqual([400, 'reference_not_found', 'locations[1]'])
+    const wrong = await tenancy.ask('PATCH', `${users}/${userId}`, { body: { locations: 'north' } })
+    expect(wrong.json.details).toEqual([
+      { field: 'locations', code: 'enum', message: 'Expected "all" or a list such as ["north"].' },
+    ])
+  })
+
+  test('a change names roles and locations by key as well', async () => {
+    const { userId } = await newUser()
+    const body = { dataRoleKeys: ['audit'], locations: ['north', locationOf('head'), locationOf('north')] }
+    const changed = await tenancy.done('PATCH', `${users}/${userId}`, body)
+    expect(changed.dataRoles).toEqual([roleOf('audit')])
+    expect(changed.locations).toEqual([locationOf('north'), locationOf('head')].sort())
+    const both = await tenancy.ask('PATCH', `${users}/${userId}`, { body: { ...body, dataRoleIds: [] } })
+    expect(refusal(both)).toEqual([400, 'validation_failed', 'dataRoleKeys'])
   })
 
   test.each([

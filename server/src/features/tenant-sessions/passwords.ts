@@ -6,6 +6,7 @@ import type { BaseContext } from '../../kernel/operation.ts'
 import { Strict } from '../../kernel/schemas.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { recordTenantAudit } from '../../shared/audit.ts'
+import { PasswordChanged, PasswordResetRequested } from '../../shared/identity/answers.ts'
 import { withinMailLimits } from '../../shared/mail/queue.ts'
 import {
   type TenantContext,
@@ -14,13 +15,7 @@ import {
   tenantVisitorOperation,
 } from '../../shared/tenant-context.ts'
 import { accountName, resetAnswerAfterMs, resetLink, resetsMax, resetTimes } from './rules.ts'
-import {
-  PasswordChange,
-  PasswordChanged,
-  PasswordReset,
-  PasswordResetRequest,
-  PasswordResetRequested,
-} from './schema.ts'
+import { PasswordChange, PasswordReset, PasswordResetRequest } from './schema.ts'
 import * as store from './store.ts'
 
 const onPasswords = {

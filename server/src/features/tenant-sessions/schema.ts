@@ -48,27 +48,12 @@ export const Session = Strict(
   { title: 'TenantSession' },
 )
 
-export const SignedOut = Strict(
-  { signedOut: Type.Literal(true, { description: 'The session has ended.', examples: [true] }) },
-  { title: 'TenantSignedOut' },
-)
-
 export const PasswordChange = Strict(
   { currentPassword: Password, newPassword: NewPassword },
   { title: 'TenantPasswordChange' },
 )
 
 export const PasswordResetRequest = Strict({ email: Email }, { title: 'TenantPasswordResetRequest' })
-
-export const PasswordResetRequested = Strict(
-  {
-    accepted: Type.Literal(true, {
-      description: 'If somebody has this address here, a mail is on its way.',
-      examples: [true],
-    }),
-  },
-  { title: 'TenantPasswordResetRequested' },
-)
 
 export const PasswordReset = Strict(
   {
@@ -81,9 +66,4 @@ export const PasswordReset = Strict(
     newPassword: NewPassword,
   },
   { title: 'TenantPasswordReset' },
-)
-
-export const PasswordChanged = Strict(
-  { changed: Type.Literal(true, { description: 'The new password holds from now on.', examples: [true] }) },
-  { title: 'TenantPasswordChanged' },
 )

@@ -2,10 +2,11 @@ import { fail } from '../../kernel/errors.ts'
 import { Strict } from '../../kernel/schemas.ts'
 import { allScopes } from '../../kernel/scopes.ts'
 import { recordTenantAudit } from '../../shared/audit.ts'
+import { SignedOut } from '../../shared/identity/answers.ts'
 import type { Passwords } from '../../shared/identity/passwords.ts'
 import { type TenantVisitorContext, tenantOperation, tenantVisitorOperation } from '../../shared/tenant-context.ts'
 import { accountName, sessionExpiry, sessionSeconds, sessionsMax, userAgentLine } from './rules.ts'
-import { Session, SignedOut, SignIn } from './schema.ts'
+import { Session, SignIn } from './schema.ts'
 import * as store from './store.ts'
 
 const onSession = {

@@ -24,13 +24,13 @@ export const invite = platformOperation({
   method: 'POST',
   path: '/v1/platform/team/invitations',
   summary: 'Invite somebody to the team.',
-  description: `A link that works once, for seven days, is mailed to the address. Inviting the same address again replaces
-the link. Only owners invite owners. An invitation is revoked when whoever sent it leaves the team, or gets a role that
+  description: `A link that works once, for seven days, is mailed to the address. An address that has a pending
+invitation is not invited again: revoke that one first. Only owners invite owners. An invitation is revoked when whoever sent it leaves the team, or gets a role that
 could not send it.`,
   params: schema.NoParams,
   body: schema.InviteBody,
   responses: { 201: schema.Invitation },
-  errors: ['email_taken', 'team_limit_reached', 'permission_denied', 'mail_limit_reached'],
+  errors: ['email_taken', 'invitation_pending', 'team_limit_reached', 'permission_denied', 'mail_limit_reached'],
 
   async handler(context, { body }) {
     const { tx, caller, mint, now } = context
@@ -41,10 +41,11 @@ could not send it.`,
     if (members.some(isSame))
       throw fail('email_taken', { message: 'Somebody with this address is in the team already.' })
     const pending = await store.findInvitations(tx, caller, createdAt)
-    // What it replaces is revoked with it.
-    requireOwnerAmong(caller.role, ...pending.filter(isSame).map(({ role }) => role))
-    const others = pending.filter((one) => !isSame(one))
-    if (members.length + others.length >= teamMax) throw fail('team_limit_reached')
+    const open = pending.find(isSame)
+    // Only an owner may deal with what an owner was invited with.
+    if (open) requireOwnerAmong(caller.role, open.role)
+    if (open) throw fail('invitation_pending', { field: 'email', message: 'Revoke the pending invitation first.' })
+    if (members.length + pending.length >= teamMax) throw fail('team_limit_reached')
     const secret = newLinkSecret()
     const invitation: schema.Invitation = {
       invitationId: uuidv7(now),

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { fail } from '../../../kernel/errors.ts'
 import { recordAudit } from '../../../shared/audit.ts'
+import { PasswordChanged, PasswordResetRequested } from '../../../shared/identity/answers.ts'
 import { withinMailLimits } from '../../../shared/mail/queue.ts'
 import { type VisitorContext, visitorOperation } from '../../../shared/platform-context.ts'
 import { newLinkSecret, passwordResetMs } from './rules.ts'
@@ -33,12 +34,12 @@ export const requestPasswordReset = visitorOperation({
 three in an hour.`,
   params: schema.NoParams,
   body: schema.PasswordResetBody,
-  responses: { 202: schema.PasswordResetAsked },
+  responses: { 202: PasswordResetRequested },
   errors: [],
 
   async handler(context, { body }) {
     await Promise.all([withinMailLimits(mailLink(context, body.email)), wait(answerAfterMs)])
-    return { status: 202, body: { message: 'If the address is known, a link was sent to it.' } }
+    return { status: 202, body: { accepted: true } }
   },
 })
 
@@ -75,7 +76,7 @@ export const completePasswordReset = visitorOperation({
 signs in with a recovery code.`,
   params: schema.NoParams,
   body: schema.CompletePasswordResetBody,
-  responses: { 200: schema.PasswordResetAsked },
+  responses: { 200: PasswordChanged },
   errors: ['reset_token_invalid'],
 
   async handler(context, { body }) {
@@ -105,6 +106,6 @@ signs in with a recovery code.`,
         },
       )
     })
-    return { status: 200, body: { message: 'The password was changed. Sign in with it.' } }
+    return { status: 200, body: { changed: true } }
   },
 })

@@ -134,12 +134,6 @@ export const SessionPage = Strict(
 )
 
 export const PasswordResetBody = Strict({ email })
-export const PasswordResetAsked = Strict({
-  message: Type.String({
-    description: 'The same, whether the address is known or not.',
-    examples: ['If the address is known, a link was sent to it.'],
-  }),
-})
 export const CompletePasswordResetBody = Strict({ token: LinkToken, newPassword: NewPassword })
 
 export const AcceptBody = Strict({

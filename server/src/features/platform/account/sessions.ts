@@ -2,6 +2,7 @@ import type { BuilderCaller } from '../../../kernel/caller.ts'
 import { fail } from '../../../kernel/errors.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import { pageOf } from '../../../shared/cursors.ts'
+import { SignedOut } from '../../../shared/identity/answers.ts'
 import { platformOperation } from '../../../shared/platform-context.ts'
 import * as schema from './schema.ts'
 import * as store from './session-store.ts'
@@ -58,7 +59,7 @@ account. Its token is refused from the next request on, by every process.`,
   rateClass: 'write',
   transaction: 'write',
   params: schema.SessionParams,
-  responses: { 200: schema.Session },
+  responses: { 200: SignedOut },
   errors: ['session_not_found'],
 
   async handler(context, { params }) {
@@ -68,13 +69,12 @@ account. Its token is refused from the next request on, by every process.`,
     const builderId = mayManage(caller) ? undefined : caller.builderId
     const row = await store.revokeSession(tx, caller, { sessionId, builderId, at })
     if (!row) throw fail('session_not_found')
-    const session = viewOf(row, caller)
     await store.bumpAccount(tx, caller)
     await recordAudit(context, {
       action: 'session.revoked',
       target: { type: 'session', id: sessionId },
-      before: session,
+      before: viewOf(row, caller),
     })
-    return { status: 200, body: session }
+    return { status: 200, body: { signedOut: true } }
   },
 })

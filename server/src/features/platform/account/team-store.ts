@@ -48,7 +48,7 @@ export async function findInvitationsBy(
     ORDER BY invitation_id`)
 }
 
-/** Replaces those to the same address: only the newest link works. */
+/** Replaces those to the same address that have expired. */
 export async function insertInvitation(
   tx: Tx,
   { accountId }: Account,

@@ -53,8 +53,8 @@ describe('what each role may do', () => {
     ['POST', '/team/invitations', { email: 'alan@acme.example', role: 'owner' }, ['owner']],
     ['DELETE', '/sessions/current', undefined, everybody],
   ])('%s %s %j: %j', async (method, path, body, allowed) => {
-    const team = await newTeam()
     for (const role of builderRoles) {
+      const team = await newTeam()
       const { status, json } = await call(team[role], method, path, body)
       if (allowed.includes(role)) expect([role, status]).toEqual([role, expect.toSatisfy((code) => code < 300)])
       else

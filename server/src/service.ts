@@ -5,7 +5,7 @@ import { createPipeline, type Invoke, type Outcome, type Request, requireToken }
 import { nativeModules } from './native-modules.ts'
 import { platformRegistry, registry, tenantRegistry, tenantVisitorRegistry, visitorRegistry } from './operations.ts'
 import type { ConnectionSettings } from './ports/database/port.ts'
-import type { AccessProfile } from './shared/access/permissions.ts'
+import { type AccessProfile, withinScopes } from './shared/access/permissions.ts'
 import { type BillingCatalog, defaultCatalog } from './shared/billing-catalog.ts'
 import { createCatalogue } from './shared/catalogue/catalogue.ts'
 import type { Context } from './shared/context.ts'
@@ -268,7 +268,7 @@ function createContractSource(baseUrl: string): Context['contract']['project'] {
     const key = [caller.credentialKind, ...[...caller.scopes].sort()].join(' ')
     const known = ofProfile.get(key)
     if (known) return known
-    const objects = [...profile.objects.values()].map((access) => ({
+    const objects = [...withinScopes(profile, caller).objects.values()].map((access) => ({
       objectKey: access.object.objectKey,
       label: access.object.label,
       create: access.create,

@@ -36,8 +36,9 @@ function moduleScopes(): Readonly<Record<ModuleScope, string>> {
 
 /** Every scope, with what it lets its bearer do (specification 5, contract 2). Module scopes are made from module keys. */
 export const scopes = {
-  'records.read': 'Read records of objects, native ones among them.',
-  'records.write': 'Create, update, archive and restore records of objects, native ones among them.',
+  'records.read': 'Read records of objects; the fields of native ones take the scope of their module as well.',
+  'records.write':
+    'Create, update, archive and restore records of objects; native ones take the write scope of their module as well.',
   'relationships.read': 'Read relationships between records.',
   'relationships.write': 'Create and delete relationships between records.',
   ...moduleScopes(),

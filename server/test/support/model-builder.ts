@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
+import { allScopes } from '../../src/kernel/scopes.ts'
 import type { FieldDocument, ModelDocument } from '../../src/shared/modelling/document.ts'
 import type { Answer, HttpClient } from './http-client.ts'
 import type { Platform, TestBuilder } from './platform.ts'
@@ -78,7 +79,7 @@ async function newCustomer(platform: Platform, token: string, saasAppId: string)
   const issued = await platform.call<{ token: string }>(
     'POST',
     `/v1/platform/organizations/${organizationId}/credentials`,
-    { token, body: { kind: 'live', displayName: 'Server', scopes: ['records.read', 'records.write'] } },
+    { token, body: { kind: 'live', displayName: 'Server', scopes: allScopes } },
   )
   expect(issued.status, issued.text).toBe(201)
 

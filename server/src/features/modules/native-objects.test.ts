@@ -36,6 +36,8 @@ beforeAll(async () => {
 })
 afterAll(() => platform?.stop())
 
+const scopesOfContacts = ['records.read', 'modules.contacts.read']
+
 async function create(objectKey: string, fields: object): Promise<Row> {
   const { status, json, text } = await customer.records<Row>('POST', `/${objectKey}/records`, { fields })
   expect(status, text).toBe(201)
@@ -299,7 +301,7 @@ describe('a model', () => {
       `/v1/platform/organizations/${own.organizationId}/credentials`,
       {
         token: builder.builder.token,
-        body: { kind: 'live', displayName: 'Desk', scopes: ['records.read', 'records.write'], envelope },
+        body: { kind: 'live', displayName: 'Desk', scopes: [...scopesOfContacts, 'records.write'], envelope },
       },
     )
     const recordId = await own.create('contacts', { lastName: 'Lovelace' })
@@ -314,6 +316,46 @@ describe('a model', () => {
     expect(denied.status).toBe(403)
     const { json } = await platform.call<{ objects: { objectKey: string }[] }>('GET', base, { token: desk.token })
     expect(json.objects.map(({ objectKey }) => objectKey)).toEqual(['contacts'])
+  })
+})
+
+describe('the scopes of a credential', () => {
+  const ask = async (scopes: readonly string[]) => {
+    const organization = `/v1/platform/organizations/${customer.organizationId}/credentials`
+    const body = { kind: 'live', displayName: 'Narrow', scopes }
+    const { json } = await platform.call<{ token: string }>('POST', organization, { token: model.builder.token, body })
+    return <T>(method: string, path: string, sent?: object) =>
+      platform.call<T>(method, `/v1/apps/${model.saasAppId}/objects/contacts/records${path}`, {
+        token: json.token,
+        ...(sent && { body: sent }),
+      })
+  }
+
+  test('of records alone show what is common to all records, and nothing of the module', async () => {
+    const { recordId } = await create('contacts', { lastName: 'Byron' })
+    const narrow = await ask(['records.read', 'records.write'])
+    const { json: seen } = await narrow<Row>('GET', `/${recordId}`)
+    expect([seen.displayName, seen.fields, seen.revision]).toEqual([null, {}, 1])
+    expect((await narrow('POST', '/search', { search: 'Byron' })).json).toMatchObject({ records: [] })
+    const filter = { field: 'lastName', op: 'eq', value: 'Byron' }
+    expect((await narrow('POST', '/search', { filter })).json.code).toBe('unknown_field')
+    for (const [method, path, body] of [
+      ['POST', '', { fields: { lastName: 'King' } }],
+      ['PATCH', `/${recordId}`, { locationId: null, fields: { lastName: 'King' } }],
+      ['DELETE', `/${recordId}`, undefined],
+    ] as const) {
+      const refused = await narrow(method, path, body)
+      expect([refused.status >= 400, (await narrow<Row>('GET', `/${recordId}`)).json.revision]).toEqual([true, 1])
+    }
+  })
+
+  test('of the module open its fields, for reading or for writing', async () => {
+    const { recordId } = await create('contacts', { lastName: 'Byron' })
+    const reader = await ask(scopesOfContacts)
+    expect((await reader<Row>('GET', `/${recordId}`)).json.fields['lastName']).toBe('Byron')
+    const writer = await ask(['records.read', 'records.write', 'modules.contacts.write'])
+    const { json } = await writer<Row>('PATCH', `/${recordId}`, { fields: { lastName: 'King' } })
+    expect([json.revision, json.displayName]).toEqual([2, 'King'])
   })
 })
 

@@ -1,6 +1,6 @@
 import type { Operation } from '../../kernel/operation.ts'
 import { AppParams, Strict } from '../../kernel/schemas.ts'
-import { accessProfile, type ObjectAccess } from '../../shared/access/permissions.ts'
+import { accessProfile, type ObjectAccess, withinScopes } from '../../shared/access/permissions.ts'
 import { dataTypeOf, isReadOnly } from '../../shared/catalogue/data-types.ts'
 import { type Context, operation } from '../../shared/context.ts'
 import { systemFieldKeys } from '../../shared/records/filter.ts'
@@ -28,7 +28,7 @@ const listObjects = operation({
   errors: [],
 
   async handler({ caller, catalogue, tx }) {
-    const profile = accessProfile(await catalogue.modelFor(tx, caller), caller)
+    const profile = withinScopes(accessProfile(await catalogue.modelFor(tx, caller), caller), caller)
     return { status: 200, body: { objects: [...profile.objects.values()].map(summary) } }
   },
 })

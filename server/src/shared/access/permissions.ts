@@ -38,16 +38,47 @@ export function accessProfile(model: ApplicationModel, caller: Caller): AccessPr
   return profile
 }
 
-function buildProfile(model: ApplicationModel, caller: Caller): AccessProfile {
-  const accesses = model.objects.flatMap((object) => {
-    const access = caller.unrestricted ? everything(object) : union(model, caller, object)
-    return access ? [access] : []
-  })
+const narrowed = new WeakMap<ReadonlySet<string>, WeakMap<AccessProfile, AccessProfile>>()
+
+/**
+ * The profile as the scopes of a credential leave it: of a native object what is common to all records may be read with
+ * `records.read`, its fields only with a scope of its module, and it is changed only with the module's write scope. A
+ * Records search returns "common record metadata and permitted custom fields, not native module rows" (specification 2.8).
+ */
+export function withinScopes(profile: AccessProfile, { scopes }: Pick<Caller, 'scopes'>): AccessProfile {
+  const ofScopes = narrowed.get(scopes) ?? new WeakMap<AccessProfile, AccessProfile>()
+  narrowed.set(scopes, ofScopes)
+  const known = ofScopes.get(profile)
+  if (known) return known
+  const accesses = [...profile.objects.values()].map((whole) => accessWithin(whole, scopes))
+  const changed = accesses.some((access) => profile.objects.get(access.object.objectKey) !== access)
+  const within = changed ? profileOf(profile.model, accesses) : profile
+  ofScopes.set(profile, within)
+  return within
+}
+
+function accessWithin(whole: ObjectAccess, scopes: ReadonlySet<string>): ObjectAccess {
+  const { object, create, update, archive, readable, writableKeys } = whole
+  if (object.kind !== 'native' || scopes.has(`modules.${object.objectKey}.write`)) return whole
+  const fields = scopes.has(`modules.${object.objectKey}.read`) ? readable : []
+  if (fields === readable && !create && !update && !archive && writableKeys.size === 0) return whole
+  return access(object, { create: false, update: false, archive: false }, fields, [])
+}
+
+function profileOf(model: ApplicationModel, accesses: readonly ObjectAccess[]): AccessProfile {
   return {
     model,
     objects: new Map(accesses.map((access) => [access.object.objectKey, access])),
     byObjectId: new Map(accesses.map((access) => [access.object.objectId, access])),
   }
+}
+
+function buildProfile(model: ApplicationModel, caller: Caller): AccessProfile {
+  const accesses = model.objects.flatMap((object) => {
+    const access = caller.unrestricted ? everything(object) : union(model, caller, object)
+    return access ? [access] : []
+  })
+  return profileOf(model, accesses)
 }
 
 function everything(object: ObjectDefinition): ObjectAccess {

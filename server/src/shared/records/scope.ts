@@ -1,5 +1,5 @@
 import { fail } from '../../kernel/errors.ts'
-import { type AccessProfile, accessProfile } from '../access/permissions.ts'
+import { type AccessProfile, accessProfile, withinScopes } from '../access/permissions.ts'
 import type { Context } from '../context.ts'
 import type { FilterScope } from './filter.ts'
 
@@ -20,11 +20,11 @@ export function profileOf({ catalogue, caller, tx }: RecordContext): AccessProfi
   return known instanceof Promise ? known.then((model) => accessProfile(model, caller)) : accessProfile(known, caller)
 }
 
-/** An object that the caller may not read answers as one that does not exist. */
+/** An object that the caller may not read answers as one that does not exist; scopes narrow what there is of it. */
 export async function recordScope(context: RecordContext, objectKey: string): Promise<RecordScope> {
   const { caller, tx, now } = context
   const known = profileOf(context)
-  const profile = known instanceof Promise ? await known : known
+  const profile = withinScopes(known instanceof Promise ? await known : known, caller)
   const access = profile.objects.get(objectKey)
   if (!access) throw fail('object_not_found')
   return { caller, tx, now, profile, access }

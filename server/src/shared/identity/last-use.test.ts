@@ -106,12 +106,13 @@ test('requests to the service leave it, refused ones too, and a credential that 
       interval: 200,
     })
     expect((await listed()).get(credentials.idle.keyId)).toBe(null)
-    const [session] = await platform.db.database.as('portico_owner', (tx) =>
-      tx.rows<{ at: string | null }>(
-        sql`SELECT last_used_at AS at FROM portico.builder_session WHERE account_id = ${builder.accountId}`,
-      ),
-    )
-    expect(session!.at).not.toBe(null)
+    const sessionUsedAt = async () => {
+      const text = sql`SELECT last_used_at AS at FROM portico.builder_session WHERE account_id = ${builder.accountId}`
+      const [session] = await platform.db.database.as('portico_owner', (tx) => tx.rows<{ at: string | null }>(text))
+      return session!.at
+    }
+    // Written with a batch of its own, where its use came in between.
+    await vi.waitFor(async () => expect(await sessionUsedAt()).not.toBe(null), { timeout: 15_000, interval: 200 })
   } finally {
     await platform.stop()
   }

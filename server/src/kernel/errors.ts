@@ -155,7 +155,7 @@ const table = {
   draft_outdated: {
     status: 409,
     message:
-      'Another release was published since the draft was begun. Discard the draft and begin anew, or PUT the whole draft: what it lacks of the release is removed.',
+      'A newer release has changed what the draft changes as well. `details` names the parts: put each as the release has it and change it anew, or discard the draft.',
   },
   model_busy: {
     status: 409,

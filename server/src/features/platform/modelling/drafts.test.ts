@@ -14,6 +14,7 @@ import {
 } from '../../../../test/support/model-builder.ts'
 import { type Platform, startPlatform } from '../../../../test/support/platform.ts'
 import { applyModel } from '../../../shared/modelling/apply.ts'
+import { normalised } from '../../../shared/modelling/normalise.ts'
 
 let platform: Platform
 let model: ModelBuilder
@@ -125,19 +126,102 @@ describe('a draft', () => {
       ['roles/r/objects/ghost', 'object_not_found'],
     ])
     const { valid, issues } = await validityOf(model)
-    expect([valid, issues.map(({ path }) => path)]).toEqual([
-      false,
-      ['objects/deal/fields/owner', 'roles/r/objects/ghost'],
-    ])
+    const told = issues.map(({ path, ...rest }) => ({ field: path, ...rest }))
+    expect([valid, told]).toEqual([false, refused.json.details])
     const badPart = await model.ask('PUT', '/model/draft/locations/north', { part: { label: 'North', objects: {} } })
     expect([badPart.status, badPart.json.details?.[0]?.field]).toEqual([400, 'part.objects'])
   })
 
-  test('that was begun before another release is not published over it', async () => {
+  test('follows what was published meanwhile, where it changes something else', async () => {
     await model.ask('PUT', '/model/draft/locations/north', { part: { label: 'North' } })
     await applyModel(platform.db.database, model.saasAppId, dealModel())
-    expect((await model.ask('POST', '/model/draft:publish')).json.code).toBe('draft_outdated')
-    await model.released(dealModel([], { locations: { north: { label: 'North' } } }))
+    const followed = await draftOf(model)
+    expect(followed).toMatchObject({ revision: 2, basedOnRelease: 1 })
+    expect(followed.document).toEqual(normalised(dealModel([], { locations: { north: { label: 'North' } } })))
+    expect(await validityOf(model)).toEqual({ valid: true, issues: [] })
+    // Who had read it before that release is told that it has changed.
+    const part = { part: { label: 'South' }, expectedRevision: 1 }
+    expect((await model.ask('PUT', '/model/draft/locations/south', part)).json.code).toBe('revision_conflict')
+    const edited = await model.ask<Draft>('PUT', '/model/draft/locations/south', { ...part, expectedRevision: 2 })
+    expect(edited.json).toMatchObject({ revision: 3, basedOnRelease: 1 })
+    expect(await draftOf(model)).toEqual(edited.json)
+    expect((await model.ask('POST', '/model/draft:publish', { expectedRevision: 3 })).status).toBe(201)
+    const { document } = await draftOf(model)
+    expect([document.objects.length, Object.keys(document.locations!)]).toEqual([1, ['north', 'south']])
+  })
+
+  test('that changes what was published meanwhile says where, until it is put as it was published', async () => {
+    await model.released(dealModel([field('a')]))
+    const put = (label: string, more = {}) =>
+      model.ask<Draft>('PUT', '/model/draft/objects/deal/fields/a', { field: { label, dataType: 'text' }, ...more })
+    await model.released(dealModel([field('a', { label: 'Second' })]))
+    await put('Ours')
+    await model.ask('PUT', '/model/draft/locations/north', { part: { label: 'North' } })
+    expect((await model.ask('POST', '/model/releases/1:rollback')).status).toBe(201)
+    for (const step of ['validate', 'publish']) {
+      const { status, json } = await model.ask('POST', `/model/draft:${step}`)
+      expect([status, json.code, json.details!.map(({ field: path }) => path)]).toEqual([
+        409,
+        'draft_outdated',
+        ['objects/deal/fields/a'],
+      ])
+    }
+    expect(await draftOf(model)).toMatchObject({ revision: 3, basedOnRelease: 2 })
+    const again = await put('Mine', { expectedRevision: 3 })
+    expect(again.json).toMatchObject({ revision: 4, basedOnRelease: 2 })
+    expect((await draftOf(model)).revision).toBe(4)
+    const settled = await put('a', { expectedRevision: 4 })
+    expect(settled.json).toMatchObject({ revision: 5, basedOnRelease: 3 })
+    await put('Ours')
+    expect((await model.ask('POST', '/model/draft:publish')).status).toBe(201)
+    expect((await draftOf(model)).document).toMatchObject({
+      objects: [{ fields: [{ fieldKey: 'name' }, { fieldKey: 'a', label: 'Ours' }] }],
+      locations: { north: { label: 'North' } },
+    })
+  })
+
+  test('saved whole keeps what was published since its document was read', async () => {
+    await model.released(dealModel())
+    const { document, basedOnRelease } = await draftOf(model)
+    await model.released(dealModel([field('a')]))
+    const locations = { north: { label: 'North' } }
+    const mine = { document: { ...document, locations }, basedOnRelease, expectedRevision: 0 }
+    const saved = await model.ask<Draft>('PUT', '/model/draft', mine)
+    expect(saved.json).toMatchObject({ basedOnRelease: 2, document: dealModel([field('a')], { locations }) })
+    const none = await model.ask('PUT', '/model/draft', { document, basedOnRelease: 3 })
+    expect([none.status, none.json.details?.[0]?.field]).toEqual([400, 'basedOnRelease'])
+  })
+
+  test('says who changed it, in the order of its schema', async () => {
+    const empty = await model.ask<Draft & { updatedBy: object | null }>('GET', '/model/draft')
+    expect(empty.json.updatedBy).toBeNull()
+    const options = [{ label: 'Won', value: 'won' }]
+    const state = { validation: { maximum: 3, minimum: 1 }, options, unique: true, dataType: 'select', label: 'State' }
+    await model.ask('PUT', '/model/draft', { document: dealModel([{ fieldKey: 'state', ...state } as never]) })
+    const { json, text } = await model.ask<{ updatedBy: object }>('GET', '/model/draft')
+    expect(json.updatedBy).toEqual({ kind: 'builder', id: model.builder.builderId })
+    const inOrder = JSON.stringify({
+      objectKey: 'deal',
+      ...{ label: 'Deal', pluralLabel: 'Deals', nameField: 'name' },
+      fields: [
+        { fieldKey: 'name', label: 'name', dataType: 'text' },
+        {
+          ...{ fieldKey: 'state', label: 'State', dataType: 'select', unique: true },
+          options: [{ value: 'won', label: 'Won' }],
+          validation: { minimum: 1, maximum: 3 },
+        },
+      ],
+    })
+    expect(text).toContain(inOrder)
+    expect((await model.ask('GET', '/model/draft/diff')).text).toContain(`"after":${inOrder}`)
+    await model.ask('POST', '/model/draft:publish')
+    const release = await model.ask<{ publishedBy: object }>('GET', '/model/releases/1')
+    expect(release.text.split(inOrder)).toHaveLength(3)
+    expect(release.json.publishedBy).toEqual(json.updatedBy)
+    await applyModel(platform.db.database, model.saasAppId, dealModel([field('b')]))
+    expect((await model.ask('GET', '/model/releases/2')).json).toMatchObject({
+      publishedBy: { kind: 'system', id: 'terminal' },
+    })
   })
 })
 

@@ -3,18 +3,25 @@ import { findExcess } from '../../../kernel/excess.ts'
 import type { Reply } from '../../../kernel/operation.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import { ModelDocument } from '../../../shared/modelling/document.ts'
+import { orderedDocument } from '../../../shared/modelling/order.ts'
 import { type PublishedModel, readPublished } from '../../../shared/modelling/published.ts'
+import { rebase } from '../../../shared/modelling/rebase.ts'
 import type { PlatformContext } from '../../../shared/platform-context.ts'
 import { requireRevision } from '../../../shared/records/input.ts'
 import { lockApplication } from '../applications/store.ts'
 import * as store from './store.ts'
 
 /** The draft of an application: what it is where nobody has begun one, and how it changes. */
-export interface DraftView {
+export interface Draft {
   readonly document: ModelDocument
+  /** 0 where there is none. A release that is newer than the one it was begun from counts as a change of it, too. */
   readonly revision: number
   readonly basedOnRelease: number
+  readonly newestRelease: number
+  /** Paths of what a newer release has changed as well. Then the draft is as it was before that release. */
+  readonly conflicts: readonly string[]
   readonly updatedAt: string | null
+  /** A builder. */
   readonly updatedBy: string | null
 }
 
@@ -29,12 +36,45 @@ export async function publishedOf({ tx }: Pick<PlatformContext, 'tx'>, place: st
 }
 
 /** Without a draft it is the published model. */
-export async function draftOf(context: PlatformContext, place: store.Place): Promise<DraftView> {
-  const draft = await store.findDraft(context.tx, place)
-  if (draft) return draft
+export async function draftOf(context: PlatformContext, place: store.Place): Promise<Draft> {
+  const kept = await store.findDraft(context.tx, place)
+  if (kept) {
+    const revision = kept.revision + kept.newestRelease - kept.basedOnRelease
+    return { ...kept, ...(await rebased(context, place, kept)), revision }
+  }
   const { document, releaseNumber } = await publishedOf(context, place)
-  return { document, revision: 0, basedOnRelease: releaseNumber, updatedAt: null, updatedBy: null }
+  const releases = { basedOnRelease: releaseNumber, newestRelease: releaseNumber }
+  return { document, revision: 0, ...releases, conflicts: [], updatedAt: null, updatedBy: null }
 }
+
+/** Begun from the newest release, as far as what was published meanwhile lets it. */
+async function rebased(
+  context: PlatformContext,
+  place: store.Place,
+  { document, basedOnRelease, newestRelease }: Pick<Draft, 'document' | 'basedOnRelease' | 'newestRelease'>,
+): Promise<Pick<Draft, 'document' | 'basedOnRelease' | 'conflicts'>> {
+  if (basedOnRelease >= newestRelease) return { document, basedOnRelease, conflicts: [] }
+  const base = await store.findRelease(context.tx, place, String(basedOnRelease))
+  const published = await publishedOf(context, place)
+  const merged = rebase(base?.document ?? { objects: [] }, document, published.document)
+  // Together they may be more than a model may have.
+  const excess = findExcess(ModelDocument, merged.document)
+  const conflicts = excess ? [excess.path.split('/')[1]!, ...merged.conflicts] : merged.conflicts
+  if (conflicts.length > 0) return { document, basedOnRelease, conflicts }
+  return { document: merged.document, basedOnRelease: published.releaseNumber, conflicts }
+}
+
+/** Throws `draft_outdated` with the paths of what a newer release has changed as well. */
+export function requireUpToDate({ conflicts }: Draft): void {
+  if (conflicts.length === 0) return
+  const details = conflicts.slice(0, detailsMax).map((path) => {
+    return { field: path, code: 'draft_outdated', message: `${path} was changed by the draft and by a newer release.` }
+  })
+  throw fail('draft_outdated', { details })
+}
+
+/** Paths that one answer names. */
+const detailsMax = 100
 
 export interface Guard {
   readonly expectedRevision: number | undefined
@@ -90,7 +130,8 @@ export interface Told {
 
 /**
  * Changes the draft, and begins one where there is none. `edit` makes the new document of the old one; `tell` says what of
- * it goes to the audit log. A whole document that is saved counts as made from what is published now.
+ * it goes to the audit log. `madeFrom` is for a whole document that is saved: the release that it was made from, whatever
+ * the draft was begun from.
  */
 export async function changeDraft(
   context: PlatformContext,
@@ -98,30 +139,38 @@ export async function changeDraft(
   { expectedRevision, ifMatch }: Guard,
   edit: (document: ModelDocument) => ModelDocument,
   tell: (before: ModelDocument, after: ModelDocument) => Told,
-  isWhole = false,
+  madeFrom?: (newestRelease: number) => number,
 ): Promise<Reply> {
   const { tx, caller, now } = context
   const place = placeOf(context, saasAppId)
   await lockApplication(tx, place.accountId, place.appId)
   const before = await draftOf(context, place)
   requireRevision(before.revision, expectedRevision, ifMatch)
-  const document = edit(before.document)
-  requireFewEnough(document)
-  requireRoom(document)
-  requireStorable(document)
-  const { releaseNumber } = isWhole ? await publishedOf(context, place) : { releaseNumber: before.basedOnRelease }
+  const edited = edit(before.document)
+  requireFewEnough(edited)
+  requireStorable(edited)
+  const { newestRelease } = before
+  const from = madeFrom?.(newestRelease) ?? before.basedOnRelease
+  const saved = await rebased(context, place, { document: edited, basedOnRelease: from, newestRelease })
+  requireRoom(saved.document)
+  const newer = newestRelease - saved.basedOnRelease
   const draft = {
-    document,
-    revision: before.revision + 1,
-    basedOnRelease: releaseNumber,
+    document: saved.document,
+    // Newer releases are counted when it is read.
+    revision: Math.max(1, before.revision + 1 - newer),
+    basedOnRelease: saved.basedOnRelease,
     updatedAt: new Date(now).toISOString(),
     updatedBy: caller.builderId,
   }
   await store.saveDraft(tx, place, draft)
   await recordAudit(context, { ...tell(before.document, draft.document), saasAppId: place.appId })
-  return answer(draft)
+  return answer({ ...draft, revision: draft.revision + newer })
 }
 
-export function answer(draft: DraftView): Reply {
-  return { status: 200, body: draft, headers: { etag: `"${draft.revision}"` } }
+/** The draft as the API shows it. */
+export function answer(draft: Omit<Draft, 'newestRelease' | 'conflicts'>): Reply {
+  const { document, revision, basedOnRelease, updatedAt, updatedBy } = draft
+  const builder = updatedBy === null ? null : { kind: 'builder', id: updatedBy }
+  const body = { document: orderedDocument(document), revision, basedOnRelease, updatedAt, updatedBy: builder }
+  return { status: 200, body, headers: { etag: `"${revision}"` } }
 }

@@ -6,7 +6,7 @@ import { type PlatformContext, platformOperation } from '../../../shared/platfor
 import { requireRevision } from '../../../shared/records/input.ts'
 import { lockApplication } from '../applications/store.ts'
 import { common, modelBase, reading } from './declarations.ts'
-import { placeOf, publishedOf } from './drafts.ts'
+import { draftOf, placeOf, publishedOf, requireUpToDate } from './drafts.ts'
 import { carryOut, requireTurn } from './publishing.ts'
 import { itemOf, releaseOf } from './releases.ts'
 import * as schema from './schema.ts'
@@ -48,11 +48,11 @@ const publish = platformOperation({
     const place = placeOf(context, params.saasAppId)
     await requireTurn(context.tx, place.appId)
     await lockApplication(context.tx, place.accountId, place.appId)
-    const draft = await store.findDraft(context.tx, place)
-    requireRevision(draft?.revision ?? 0, body.expectedRevision, ifMatch)
-    if (!draft) throw fail('model_unchanged')
+    const draft = await draftOf(context, place)
+    requireRevision(draft.revision, body.expectedRevision, ifMatch)
+    if (draft.revision === 0) throw fail('model_unchanged')
+    requireUpToDate(draft)
     const published = await publishedOf(context, place)
-    if (draft.basedOnRelease !== published.releaseNumber) throw fail('draft_outdated')
     const { note = '', confirmDataLoss = false } = body
     const number = await carryOut(context, published, draft.document, { note, confirmDataLoss })
     await store.deleteDraft(context.tx, place)
@@ -111,7 +111,7 @@ const rollback = platformOperation({
   path: `${modelBase}/releases/{releaseNumber}:rollback`,
   summary: 'Publish the model of an older release again.',
   description:
-    'As a new release, under the rules of publishing, and only where nothing is lost: what was added since and holds data stands against it, with the number of rows. A draft stays, but was begun from a release that is no longer the newest.',
+    'As a new release, under the rules of publishing, and only where nothing is lost: what was added since and holds data stands against it, with the number of rows. A draft stays, and follows where it does not change the same.',
   params: schema.ReleaseParams,
   body: schema.RollbackBody,
   bodyOptional: true,

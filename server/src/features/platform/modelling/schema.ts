@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Nullable, PageSize, Strict, Timestamp, Uuid } from '../../../kernel/schemas.ts'
+import { Nullable, PageSize, PlatformActor, Strict, Timestamp, Uuid } from '../../../kernel/schemas.ts'
 import { changeKinds } from '../../../shared/modelling/changes.ts'
 import {
   FieldDocument,
@@ -48,7 +48,18 @@ const note = Type.Optional(
 )
 
 export const RevisionQuery = Strict({ expectedRevision })
-export const DraftBody = Strict({ document: ModelDocument, expectedRevision })
+export const DraftBody = Strict({
+  document: ModelDocument,
+  basedOnRelease: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_147_483_647,
+      description: 'The release that the document was made from, as it came with it; the newest unless said otherwise.',
+      examples: [3],
+    }),
+  ),
+  expectedRevision,
+})
 
 export const ObjectBody = Strict({
   object: Strict(
@@ -107,21 +118,25 @@ export const Draft = Strict(
     document: ModelDocument,
     revision: Type.Integer({
       minimum: 0,
-      description: 'Counts the changes of the draft; 0: there is none, and the document is the published one.',
+      description:
+        'Counts the changes of the draft, releases that are published meanwhile included; 0: there is none, and the document is the published one.',
       examples: [4],
     }),
     basedOnRelease: Type.Integer({
       minimum: 0,
-      description: 'The release that it was begun from; 0 before the first.',
+      description: 'The newest release that is in it; 0 before the first.',
       examples: [3],
     }),
     updatedAt: Nullable(Timestamp('When it last changed.')),
-    updatedBy: Nullable(Uuid('The builder who last changed it.', '0199a1b2-0000-7000-8000-0000000000b1')),
+    updatedBy: Nullable(PlatformActor('Who last changed it; null where there is none.')),
   },
   { title: 'ModelDraft' },
 )
 
-const path = Type.String({ description: 'Where in the model.', examples: ['objects/deal/fields/amount'] })
+const path = Type.String({
+  description: 'Where in the model. What is refused when it is published names it as `field` in `details`.',
+  examples: ['objects/deal/fields/amount'],
+})
 
 export const Validity = Strict(
   {
@@ -191,9 +206,7 @@ const releaseFacts = {
     Type.Integer({ minimum: 1, description: 'The release whose model it took up again.', examples: [1] }),
   ),
   publishedAt: Timestamp('When it was published.'),
-  publishedBy: Nullable(
-    Uuid('The builder who published it; null: `npm run model` or the demo.', '0199a1b2-0000-7000-8000-0000000000b1'),
-  ),
+  publishedBy: PlatformActor('Who published it; the system as `terminal`: `npm run model`, or the demo.'),
 }
 
 export const ReleaseItem = Strict(releaseFacts, { title: 'ModelReleaseItem' })

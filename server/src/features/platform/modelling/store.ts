@@ -4,12 +4,19 @@ import type { ChangeView } from '../../../shared/modelling/changes.ts'
 import type { ModelDocument } from '../../../shared/modelling/document.ts'
 
 /** Every SQL statement about drafts and the releases of models. Both are the account's alone. */
-export interface DraftRow {
+/** A draft as it is kept. */
+export interface KeptDraft {
   readonly document: ModelDocument
   readonly revision: number
   readonly basedOnRelease: number
   readonly updatedAt: string
+  /** A builder. */
   readonly updatedBy: string
+}
+
+export interface DraftRow extends KeptDraft {
+  /** Of the application; 0 before the first. */
+  readonly newestRelease: number
 }
 
 export interface Place {
@@ -22,12 +29,13 @@ const ofAccount = ({ accountId, appId }: Place) =>
 
 export async function findDraft(tx: Tx, place: Place): Promise<DraftRow | undefined> {
   const [row] = await tx.rows<DraftRow>(sql`
-    SELECT document, revision, based_on_release AS "basedOnRelease", updated_at AS "updatedAt", updated_by AS "updatedBy"
-    FROM portico.model_draft WHERE ${ofAccount(place)}`)
+    SELECT document, revision, based_on_release AS "basedOnRelease", updated_at AS "updatedAt", updated_by AS "updatedBy",
+      coalesce((SELECT max(r.release_number) FROM portico.model_release r WHERE r.app_id = d.app_id), 0) AS "newestRelease"
+    FROM portico.model_draft d WHERE ${ofAccount(place)}`)
   return row
 }
 
-export async function saveDraft(tx: Tx, place: Place, draft: DraftRow): Promise<void> {
+export async function saveDraft(tx: Tx, place: Place, draft: KeptDraft): Promise<void> {
   const { document, revision, basedOnRelease, updatedAt, updatedBy } = draft
   await tx.rows(sql`
     INSERT INTO portico.model_draft (app_id, document, revision, based_on_release, updated_at, updated_by)

@@ -1,5 +1,5 @@
-import { deepStrictEqual } from 'node:assert'
 import { connect } from 'node:net'
+import { isDeepStrictEqual } from 'node:util'
 import type { Measure } from './measures.ts'
 
 /**
@@ -14,7 +14,8 @@ export async function requireSameAnswers(
     const answers = [await ask(ports.service, service[0]!), await ask(ports.baseline, baseline[0]!)] as const
     const reads = service[0]!.startsWith('GET') || service[0]!.includes('/search ')
     const [ours, bare] = answers.map((answer) => comparable(answer, !reads))
-    deepStrictEqual(ours, bare, `The baseline answers differently to "${name}".`)
+    // Without the difference of the two: to work it out for two contracts of 2 MB took all memory of the machine.
+    if (!isDeepStrictEqual(ours, bare)) throw new Error(`The baseline answers differently to "${name}".`)
   }
 }
 

@@ -5,6 +5,7 @@ import { insertApplication } from '../src/features/platform/applications/store.t
 import { insertLocation, insertOrganization, insertUser } from '../src/features/tenancy/store.ts'
 import { uuidv7 } from '../src/kernel/ids.ts'
 import { allScopes } from '../src/kernel/scopes.ts'
+import { nativeModules } from '../src/native-modules.ts'
 import type { ConnectionSettings } from '../src/ports/database/port.ts'
 import { readModel } from '../src/shared/catalogue/catalogue.ts'
 import { openDatabase } from '../src/shared/database/database.ts'
@@ -41,10 +42,11 @@ export async function makeTenant(connection: ConnectionSettings, pepper: Uint8Ar
     const { accountId } = await createAccount(database)
     const appId = newId()
     const schemaName = `app_${randomBytes(6).toString('hex')}`
+    // With the native modules, as every application has them: a service that had to add them would change its contract meanwhile.
     await database.as('portico_owner', (tx) =>
-      insertApplication(tx, { appId, accountId, appKey: 'bench', name: 'Bench', schemaName }, null),
+      insertApplication(tx, { appId, accountId, appKey: 'bench', name: 'Bench', schemaName }, nativeModules.objects),
     )
-    await applyModel(database, appId, demoModel)
+    await applyModel(database, appId, demoModel, nativeModules.behaviours)
     const model = await database.as('portico_owner', (tx) => readModel(tx, appId, ''))
     const deal = model.byKey.get('deal')!
     const make = (slug: string) => {

@@ -1,10 +1,11 @@
 import { createSecretKey, timingSafeEqual } from 'node:crypto'
 import sql from 'sql-template-tag'
-import type { ApplicationCredentialKind, Caller, CallerUser } from '../../kernel/caller.ts'
+import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { fail } from '../../kernel/errors.ts'
 import type { Identity } from '../../kernel/pipeline.ts'
 import type { Database } from '../database/database.ts'
+import { type CredentialRow, findCredential, identityOf } from './credential-identity.ts'
 import type { FailedCredentials } from './failed-credentials.ts'
 import { type KeptSecret, prove, requireHolding } from './prove.ts'
 import { parseToken, type Token } from './tokens.ts'
@@ -18,35 +19,6 @@ export interface Authenticator {
   /** @param address where it comes from: what does not hold is counted by it */
   authenticate(token: string, address: string): Identity | Promise<Identity>
   forget(caller: Caller): void
-}
-
-interface CredentialRow {
-  readonly key_id: string
-  readonly kind: ApplicationCredentialKind | 'drt'
-  readonly app_id: string
-  readonly application_archived: boolean
-  readonly organization_id: string
-  readonly organization_name: string
-  readonly organization_slug: string
-  readonly organization_status: 'active' | 'inactive'
-  readonly secret_hash: Buffer
-  readonly previous_secret_hash: Buffer | null
-  readonly previous_expires_at: string | null
-  readonly scopes: string[]
-  readonly has_envelope: boolean
-  readonly expires_at: string | null
-  readonly revoked_at: string | null
-  readonly user_id: string | null
-  readonly display_name: string
-  readonly email: string
-  readonly user_status: 'active' | 'inactive' | null
-  readonly user_type_key: string | null
-  readonly is_owner: boolean | null
-  readonly data_roles: { dataRoleId: string; key: string }[]
-  readonly all_locations: boolean
-  readonly location_ids: string[]
-  readonly organization_epoch: unknown
-  readonly application_epoch: unknown
 }
 
 interface Remembered {
@@ -96,9 +68,7 @@ export function createAuthenticator(parts: {
   }
 
   async function look(keyId: string): Promise<Remembered> {
-    const [row] = await database.as('portico_app', (tx) =>
-      tx.rows<CredentialRow>(sql`SELECT * FROM portico.find_credential(${keyId})`),
-    )
+    const row = await database.as('portico_app', (tx) => findCredential(tx, keyId))
     if (!row) throw fail('credential_invalid')
     const entry: Remembered = { row, identity: identityOf(row), readAtMs: clock.now() }
     if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value!)
@@ -133,39 +103,4 @@ export function createAuthenticator(parts: {
 function sameText(a: string, b: string): boolean {
   const [left, right] = [Buffer.from(a), Buffer.from(b)]
   return left.length === right.length && timingSafeEqual(left, right)
-}
-
-function identityOf(row: CredentialRow): Identity {
-  const user: CallerUser | null =
-    row.user_id === null
-      ? null
-      : {
-          userId: row.user_id,
-          displayName: row.display_name,
-          email: row.email,
-          userTypeKey: row.user_type_key ?? '',
-          isOwner: row.is_owner ?? false,
-        }
-  const caller: Caller = {
-    // Refresh tokens are proven and refused before they could become a caller.
-    credentialKind: row.kind as ApplicationCredentialKind,
-    keyId: row.key_id,
-    expiresAt: row.expires_at,
-    appId: row.app_id,
-    organizationId: row.organization_id,
-    tenantId: row.organization_id,
-    actor: user ? { kind: 'user', id: user.userId } : { kind: 'credential', id: row.key_id },
-    organizationName: row.organization_name,
-    organizationSlug: row.organization_slug,
-    user,
-    dataRoles: row.data_roles,
-    dataRoleIds: row.data_roles.map((role) => role.dataRoleId),
-    locationIds: row.all_locations ? 'all' : row.location_ids,
-    scopes: new Set(row.scopes),
-    unrestricted: user ? user.isOwner : row.kind === 'live' && !row.has_envelope,
-    epochs: { organization: String(row.organization_epoch), application: String(row.application_epoch) },
-  }
-  if (row.application_archived) return { caller, refusal: 'application_archived' }
-  if (row.organization_status !== 'active') return { caller, refusal: 'organization_inactive' }
-  return { caller, refusal: row.user_status === 'inactive' ? 'user_inactive' : null }
 }

@@ -1,0 +1,99 @@
+import sql from 'sql-template-tag'
+import type { ApplicationCredentialKind, Caller, CallerUser } from '../../kernel/caller.ts'
+import type { Clock } from '../../kernel/clock.ts'
+import { Failure } from '../../kernel/errors.ts'
+import type { Identity } from '../../kernel/pipeline.ts'
+import type { Tx } from '../../kernel/transaction.ts'
+import { requireHolding } from './prove.ts'
+
+/** What the database says of a credential of an organisation, whoever presents it. */
+export interface CredentialRow {
+  readonly key_id: string
+  readonly kind: ApplicationCredentialKind | 'drt'
+  readonly app_id: string
+  readonly application_archived: boolean
+  readonly organization_id: string
+  readonly organization_name: string
+  readonly organization_slug: string
+  readonly organization_status: 'active' | 'inactive'
+  readonly secret_hash: Buffer
+  readonly previous_secret_hash: Buffer | null
+  readonly previous_expires_at: string | null
+  readonly scopes: string[]
+  readonly has_envelope: boolean
+  readonly expires_at: string | null
+  readonly revoked_at: string | null
+  readonly user_id: string | null
+  readonly display_name: string
+  readonly email: string
+  readonly user_status: 'active' | 'inactive' | null
+  readonly user_type_key: string | null
+  readonly is_owner: boolean | null
+  readonly data_roles: { dataRoleId: string; key: string }[]
+  readonly all_locations: boolean
+  readonly location_ids: string[]
+  readonly organization_epoch: unknown
+  readonly application_epoch: unknown
+}
+
+/** The credential with this id, as it is now. It proves nothing about who asks. */
+export async function findCredential(tx: Tx, keyId: string): Promise<CredentialRow | undefined> {
+  const [row] = await tx.rows<CredentialRow>(sql`SELECT * FROM portico.find_credential(${keyId})`)
+  return row
+}
+
+/**
+ * Who acts when the service works for a credential that is not being presented: a webhook's events, an import that goes
+ * on after the request. The rights are those of this moment; undefined where the credential was revoked, has expired, or
+ * its organisation, user or application is not active.
+ */
+export async function standingCaller(
+  tx: Tx,
+  { keyId, clock }: { readonly keyId: string; readonly clock: Clock },
+): Promise<Caller | undefined> {
+  const row = await findCredential(tx, keyId)
+  if (!row) return undefined
+  try {
+    requireHolding(row, clock.now())
+  } catch (error) {
+    if (error instanceof Failure) return undefined
+    throw error
+  }
+  const { caller, refusal } = identityOf(row)
+  return refusal === null ? caller : undefined
+}
+
+export function identityOf(row: CredentialRow): Identity {
+  const user: CallerUser | null =
+    row.user_id === null
+      ? null
+      : {
+          userId: row.user_id,
+          displayName: row.display_name,
+          email: row.email,
+          userTypeKey: row.user_type_key ?? '',
+          isOwner: row.is_owner ?? false,
+        }
+  const caller: Caller = {
+    // Refresh tokens are proven and refused before they could become a caller.
+    credentialKind: row.kind as ApplicationCredentialKind,
+    keyId: row.key_id,
+    expiresAt: row.expires_at,
+    appId: row.app_id,
+    organizationId: row.organization_id,
+    tenantId: row.organization_id,
+    actor: user ? { kind: 'user', id: user.userId } : { kind: 'credential', id: row.key_id },
+    organizationName: row.organization_name,
+    organizationSlug: row.organization_slug,
+    user,
+    dataRoles: row.data_roles,
+    dataRoleIds: row.data_roles.map((role) => role.dataRoleId),
+    locationIds: row.all_locations ? 'all' : row.location_ids,
+    scopes: new Set(row.scopes),
+    unrestricted: user ? user.isOwner : row.kind === 'live' && !row.has_envelope,
+    epochs: { organization: String(row.organization_epoch), application: String(row.application_epoch) },
+  }
+  if (row.application_archived) return { caller, refusal: 'application_archived' }
+  if (row.organization_status !== 'active') return { caller, refusal: 'organization_inactive' }
+  return { caller, refusal: row.user_status === 'inactive' ? 'user_inactive' : null }
+}

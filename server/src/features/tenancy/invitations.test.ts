@@ -49,7 +49,7 @@ describe('inviting', () => {
     const kept = await tenancy.platform.db.database.inOrganization(organization.organizationId, (tx) =>
       tx.rows<{ row: string }>(sql`SELECT i::text AS row FROM portico.invitation i
         WHERE organization_id = ${organization.organizationId}
-        UNION ALL SELECT e::text FROM portico.domain_event e WHERE organization_id = ${organization.organizationId}`),
+        UNION ALL SELECT e::text FROM portico.outbox e WHERE organization_id = ${organization.organizationId}`),
     )
     const traces = JSON.stringify([kept, invitation, await tenancy.audit(invitation.invitationId)])
     expect(kept.length).toBeGreaterThan(0)

@@ -138,7 +138,7 @@ export async function startTenancy(
             event_version AS version, data,
             json_build_object('type', subject_type, 'id', subject_id) AS subject,
             json_build_object('kind', actor_kind, 'id', actor_id) AS actor
-          FROM portico.domain_event WHERE organization_id = ${organization} ORDER BY transaction_id, event_key`),
+          FROM portico.outbox WHERE organization_id = ${organization} ORDER BY transaction_id, event_key`),
       ),
     audit: (targetId) =>
       database.as('portico_owner', (tx) =>

@@ -29,7 +29,7 @@ export async function emitLifecycle(
 ): Promise<void> {
   const { type, idProperty } = lifecycleEvents[eventKey].subject
   const subjectId = (data as Readonly<Record<string, unknown>>)[idProperty]
-  await tx.rows(sql`INSERT INTO portico.domain_event (organization_id, event_id, app_id, event_key, event_version, occurred_at,
+  await tx.rows(sql`INSERT INTO portico.outbox (organization_id, event_id, app_id, event_key, event_version, occurred_at,
       subject_type, subject_id, actor_kind, actor_id, data)
     VALUES (${data.organizationId}, ${uuidv7(now)}, ${saasAppId}, ${eventKey}, ${lifecycleEventVersion},
       ${new Date(now).toISOString()}, ${type}, ${subjectId}, ${actor.kind}, ${actor.id}, ${JSON.stringify(data)})

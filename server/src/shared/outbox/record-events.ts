@@ -1,0 +1,116 @@
+import type { Caller } from '../../kernel/caller.ts'
+import { uuidv7 } from '../../kernel/ids.ts'
+import type { Tx } from '../../kernel/transaction.ts'
+import type { ObjectDefinition } from '../catalogue/catalogue.ts'
+import type { RecordRow } from '../records/record.ts'
+import type { LinkRow } from '../relationships/link-store.ts'
+import { eventVersion } from './event-types.ts'
+
+/** What happens to records and to links between them, as events of the outbox. */
+export interface RecordEvents {
+  readonly eventKey: 'record.created' | 'record.updated' | 'record.archived' | 'record.restored'
+  readonly object: ObjectDefinition
+  /** The records after the change, with every field. */
+  readonly rows: readonly RecordRow[]
+  /** Of updates: the keys of what changed. */
+  readonly changedFields?: readonly string[]
+}
+
+/**
+ * Writes an event for each record, in the transaction of the change. It is not waited for: the statement leaves in one write
+ * with whatever follows, COMMIT at last, which fails when it did.
+ */
+export function emitRecordEvents(
+  tx: Tx,
+  caller: Caller,
+  { eventKey, object, rows, changedFields }: RecordEvents,
+): void {
+  const events = rows.map((row) => ({
+    event_id: uuidv7(Date.parse(row.updated_at)),
+    occurred_at: row.updated_at,
+    subject_id: row.record_id,
+    object_id: object.objectId,
+    owner_user_id: row.owner_user_id,
+    data_role_id: row.data_role_id,
+    location_id: row.location_id,
+    changed_fields: changedFields,
+    data: { organizationId: caller.organizationId, record: recordData(object, row) },
+  }))
+  emit(tx, caller, eventKey, 'record', events)
+}
+
+/** Writes an event for each link between records. */
+export function emitLinkEvents(
+  tx: Tx,
+  caller: Caller,
+  eventKey: 'relationship.created' | 'relationship.deleted',
+  links: readonly (LinkRow & { readonly described: LinkDescription })[],
+  now: number,
+): void {
+  const events = links.map(({ described, ...link }) => ({
+    event_id: uuidv7(now),
+    occurred_at: new Date(now).toISOString(),
+    subject_id: link.relationship_id,
+    data: {
+      organizationId: caller.organizationId,
+      relationship: {
+        relationshipId: link.relationship_id,
+        relationshipKey: described.relationshipKey,
+        fromRecordId: link.from_record_id,
+        fromObjectKey: described.fromObjectKey,
+        toRecordId: link.to_record_id,
+        toObjectKey: described.toObjectKey,
+        createdAt: link.created_at,
+        createdBy: { kind: link.created_by_kind, id: link.created_by_id },
+      },
+    },
+  }))
+  emit(tx, caller, eventKey, 'relationship', events)
+}
+
+export interface LinkDescription {
+  readonly relationshipKey: string
+  readonly fromObjectKey: string
+  readonly toObjectKey: string
+}
+
+/** The rows travel as one parameter, so that one prepared statement serves any number of them. */
+const text = `
+  INSERT INTO portico.outbox (organization_id, app_id, event_key, event_version, subject_type, actor_kind, actor_id,
+    event_id, occurred_at, subject_id, object_id, owner_user_id, data_role_id, location_id, changed_fields, data)
+  SELECT $1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::text, $7::text,
+    e.event_id, e.occurred_at, e.subject_id, e.object_id, e.owner_user_id, e.data_role_id, e.location_id,
+    e.changed_fields, e.data
+  FROM json_to_recordset($8::json) AS e (event_id uuid, occurred_at timestamptz, subject_id uuid, object_id uuid,
+    owner_user_id uuid, data_role_id uuid, location_id uuid, changed_fields text[], data json)
+  ON CONFLICT (organization_id, transaction_id, event_key, subject_id) DO UPDATE SET
+    occurred_at = excluded.occurred_at, data = excluded.data, owner_user_id = excluded.owner_user_id,
+    data_role_id = excluded.data_role_id, location_id = excluded.location_id,
+    changed_fields = ARRAY(SELECT DISTINCT unnest(outbox.changed_fields || excluded.changed_fields))`
+
+function emit(tx: Tx, caller: Caller, eventKey: string, subjectType: string, events: readonly object[]): void {
+  if (events.length === 0) return
+  const { organizationId, appId, actor } = caller
+  const heading = [organizationId, appId, eventKey, eventVersion, subjectType, actor.kind, actor.id]
+  tx.rows({ text, values: [...heading, JSON.stringify(events)] }).catch(() => {})
+}
+
+function recordData(object: ObjectDefinition, row: RecordRow): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  for (const field of object.fields) fields[field.fieldKey] = row[field.column]
+  return {
+    recordId: row.record_id,
+    objectKey: object.objectKey,
+    fields,
+    ownerUserId: row.owner_user_id,
+    dataRoleId: row.data_role_id,
+    locationId: row.location_id,
+    externalKey: row.external_key,
+    createdAt: row.created_at,
+    createdBy: { kind: row.created_by_kind, id: row.created_by_id },
+    updatedAt: row.updated_at,
+    updatedBy: { kind: row.updated_by_kind, id: row.updated_by_id },
+    archivedAt: row.archived_at,
+    revision: row.revision,
+  }
+}

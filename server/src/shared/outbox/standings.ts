@@ -1,0 +1,74 @@
+import sql from 'sql-template-tag'
+import type { Clock } from '../../kernel/clock.ts'
+import { accessProfile, withinScopes } from '../access/permissions.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Database } from '../database/database.ts'
+import { standingCaller } from '../identity/credential-identity.ts'
+import type { Standing } from './disclosure.ts'
+
+/** The credential of a subscription, and where it belongs. */
+export interface Holder {
+  readonly keyId: string
+  readonly organizationId: string
+  readonly appId: string
+}
+
+export interface Standings {
+  /**
+   * What each credential may know at this moment, by key id. One that was revoked, has expired or is of something inactive is
+   * absent: it may know nothing.
+   */
+  of(holders: readonly Holder[]): Promise<ReadonlyMap<string, Standing>>
+}
+
+const rememberedMax = 10_000
+
+/** Remembers what it read, and holds it against the epochs each time: two numbers, in one query for all. */
+export function createStandings(parts: {
+  readonly database: Pick<Database, 'as' | 'inOrganization'>
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+}): Standings {
+  const { database, catalogue, clock } = parts
+  const remembered = new Map<string, Standing>()
+
+  async function read({ keyId, organizationId }: Holder): Promise<Standing | undefined> {
+    const standing = await database.inOrganization(organizationId, async (tx) => {
+      const caller = await standingCaller(tx, { keyId, clock })
+      if (!caller) return undefined
+      const profile = withinScopes(accessProfile(await catalogue.modelFor(tx, caller), caller), caller)
+      return { caller, profile }
+    })
+    if (standing) {
+      if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value!)
+      remembered.set(keyId, standing)
+    } else remembered.delete(keyId)
+    return standing
+  }
+
+  return {
+    async of(holders) {
+      const scopeIds = [...new Set(holders.flatMap(({ organizationId, appId }) => [organizationId, appId]))]
+      const rows = await database.as('portico_app', (tx) =>
+        tx.rows<{ scopeId: string; value: unknown }>(
+          sql`SELECT scope_id AS "scopeId", value FROM portico.epoch WHERE scope_id = ANY (${scopeIds}::uuid[])`,
+        ),
+      )
+      const epochs = new Map(rows.map(({ scopeId, value }) => [scopeId, String(value)]))
+      const found = new Map<string, Standing>()
+      for (const holder of holders) {
+        const { keyId, organizationId, appId } = holder
+        if (found.has(keyId)) continue
+        const known = remembered.get(keyId)
+        const holds =
+          known !== undefined &&
+          known.caller.epochs.organization === epochs.get(organizationId) &&
+          known.caller.epochs.application === epochs.get(appId) &&
+          (known.caller.expiresAt === null || Date.parse(known.caller.expiresAt) > clock.now())
+        const standing = holds ? known : await read(holder)
+        if (standing) found.set(keyId, standing)
+      }
+      return found
+    },
+  }
+}

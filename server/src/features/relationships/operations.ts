@@ -4,7 +4,8 @@ import { AppParams, Strict } from '../../kernel/schemas.ts'
 import { type Context, operation } from '../../shared/context.ts'
 import { profileOf, recordScope } from '../../shared/records/scope.ts'
 import { recordId } from '../../shared/records/shapes.ts'
-import { createLink, type LinkScope, removeLink } from '../../shared/relationships/linking.ts'
+import type { LinkScope } from '../../shared/relationships/link-changes.ts'
+import { createLink, removeLink } from '../../shared/relationships/linking.ts'
 import { linksPage, relatedPage } from '../../shared/relationships/pages.ts'
 import {
   Link,

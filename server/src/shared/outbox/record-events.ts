@@ -3,6 +3,7 @@ import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import type { RecordRow } from '../records/record.ts'
+import type { RecordScope } from '../records/scope.ts'
 import type { LinkRow } from '../relationships/link-store.ts'
 import { eventVersion } from './event-types.ts'
 
@@ -41,37 +42,35 @@ export function emitRecordEvents(
 
 /** Writes an event for each link between records. */
 export function emitLinkEvents(
-  tx: Tx,
-  caller: Caller,
+  { tx, caller, profile, now }: Omit<RecordScope, 'access'>,
   eventKey: 'relationship.created' | 'relationship.deleted',
-  links: readonly (LinkRow & { readonly described: LinkDescription })[],
-  now: number,
+  links: readonly LinkRow[],
 ): void {
-  const events = links.map(({ described, ...link }) => ({
-    event_id: uuidv7(now),
-    occurred_at: new Date(now).toISOString(),
-    subject_id: link.relationship_id,
-    data: {
-      organizationId: caller.organizationId,
-      relationship: {
-        relationshipId: link.relationship_id,
-        relationshipKey: described.relationshipKey,
-        fromRecordId: link.from_record_id,
-        fromObjectKey: described.fromObjectKey,
-        toRecordId: link.to_record_id,
-        toObjectKey: described.toObjectKey,
-        createdAt: link.created_at,
-        createdBy: { kind: link.created_by_kind, id: link.created_by_id },
-      },
-    },
-  }))
+  if (links.length === 0) return
+  const { relationships, byId } = profile.model
+  const definitions = new Map([...relationships.values()].map((one) => [one.definitionId, one]))
+  const events = links.flatMap((link) => {
+    const definition = definitions.get(link.definition_id)
+    // Of a relationship that an archived object is an end of; it does not exist for anybody.
+    if (!definition) return []
+    const relationship = {
+      relationshipId: link.relationship_id,
+      relationshipKey: definition.relationshipKey,
+      fromRecordId: link.from_record_id,
+      fromObjectKey: byId.get(definition.fromObjectId)!.objectKey,
+      toRecordId: link.to_record_id,
+      toObjectKey: byId.get(definition.toObjectId)!.objectKey,
+      createdAt: link.created_at,
+      createdBy: { kind: link.created_by_kind, id: link.created_by_id },
+    }
+    return {
+      event_id: uuidv7(now),
+      occurred_at: new Date(now).toISOString(),
+      subject_id: link.relationship_id,
+      data: { organizationId: caller.organizationId, relationship },
+    }
+  })
   emit(tx, caller, eventKey, 'relationship', events)
-}
-
-export interface LinkDescription {
-  readonly relationshipKey: string
-  readonly fromObjectKey: string
-  readonly toObjectKey: string
 }
 
 /** The rows travel as one parameter, so that one prepared statement serves any number of them. */

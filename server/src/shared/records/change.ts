@@ -7,6 +7,7 @@ import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { shadowColumn, shadowExpression } from '../modelling/physical-table.ts'
+import { emitRecordEvents } from '../outbox/record-events.ts'
 import type { FieldValues, Placed } from './input.ts'
 import { columnsOf, type RecordRow } from './record.ts'
 import { documentOf, isInDocument } from './search-document.ts'
@@ -41,6 +42,8 @@ export async function changeRecord(
   const [row] = await translated(access, () =>
     tx.rows<RecordRow>(statement(caller, access.object, before, change, changed, differences)),
   )
+  const event = { eventKey: `record.${change.operation}`, object: access.object, rows: [row!] } as const
+  emitRecordEvents(tx, caller, { ...event, changedFields: Object.keys(differences) })
   return row!
 }
 

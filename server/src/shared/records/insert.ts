@@ -5,6 +5,7 @@ import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import { dataTypeOf } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { shadowColumn, shadowExpression } from '../modelling/physical-table.ts'
+import { emitRecordEvents } from '../outbox/record-events.ts'
 import type { FieldValues, Placed } from './input.ts'
 import { columnsOf, type RecordRow } from './record.ts'
 import { documentOf } from './search-document.ts'
@@ -33,6 +34,7 @@ export async function insertRecords(
   const rows = JSON.stringify(records.map((record) => inputRow(object, record)))
   const participated = records.some((record) => record.participants.length > 0)
   const inserted = await translated(access, () => tx.rows<RecordRow>(insertion(object, participated, caller, rows)))
+  emitRecordEvents(tx, caller, { eventKey: 'record.created', object, rows: inserted })
   const byId = new Map(inserted.map((row) => [row.record_id, row]))
   return records.map((record) => byId.get(record.recordId)!)
 }

@@ -17,8 +17,9 @@ const titleMax = 255
 /** Null when there is nothing to find. `readValue` gives a value as it is stored. */
 export function documentOf(object: ObjectDefinition, readValue: (field: Field) => unknown): SearchDocument | null {
   const texts = object.fields.flatMap((field) =>
-    textsOf(object, field, readValue(field)).flatMap((text) =>
-      [text, ...digitsIn(field, text)].map((one) => ({ tag: tagOf(object, field), text: one })),
+    // Once each: a number that is also given as E.164 has the same digits.
+    [...new Set(textsOf(object, field, readValue(field)).flatMap((text) => [text, ...digitsIn(field, text)]))].map(
+      (text) => ({ tag: tagOf(object, field), text }),
     ),
   )
   const content = searchDocument(texts)

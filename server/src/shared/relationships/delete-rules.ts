@@ -37,7 +37,7 @@ export async function followDeleteRules(
   const unlinked = starting.filter((one) => one.deleteRule === 'unlink').map((one) => one.definitionId)
   if (unlinked.length > 0) {
     const which = sql`l.from_record_id = ${recordId} AND l.definition_id = ANY (${unlinked}::uuid[])`
-    await deleteLinks(scope.tx, scope.caller, which)
+    await deleteLinks(scope, which)
   }
   for (const definition of starting)
     if (definition.deleteRule === 'restrict') await restrict(scope, recordId, definition)

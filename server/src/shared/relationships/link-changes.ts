@@ -1,24 +1,23 @@
 import sql, { type Sql } from 'sql-template-tag'
-import type { Caller } from '../../kernel/caller.ts'
 import { fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
-import type { Tx } from '../../kernel/transaction.ts'
 import type { RelationshipDefinition } from '../catalogue/relationships.ts'
 import { brokenConstraint } from '../database/failures.ts'
+import { emitLinkEvents } from '../outbox/record-events.ts'
+import type { RecordScope } from '../records/scope.ts'
 import { type LinkRow, linkColumns } from './link-store.ts'
 
-/**
- * The only two ways in which links of records come and go: whatever has to happen with each of them, such as its event in the
- * outbox, happens here.
- */
+/** A caller at work on links, whatever the objects at their ends. */
+export type LinkScope = Omit<RecordScope, 'access'>
+
+/** The only two ways in which links of records come and go, and with each of them its event. */
 export async function insertLink(
-  tx: Tx,
-  caller: Caller,
+  scope: LinkScope,
   definition: RelationshipDefinition,
   fromRecordId: string,
   toRecordId: string,
-  now: number,
 ): Promise<LinkRow | undefined> {
+  const { tx, caller, now } = scope
   const { actor, appId, organizationId } = caller
   const single = definition.cardinality === 'one-to-many'
   const inserting = tx.rows<LinkRow>(sql`
@@ -32,11 +31,14 @@ export async function insertLink(
     if (brokenConstraint(error, 'reference') === undefined) throw error
     throw fail('reference_not_found', { field: 'relationshipKey', cause: error })
   })
+  if (row) emitLinkEvents(scope, 'relationship.created', [row])
   return row
 }
 
 /** `which` is a condition on `l`. Returns those that are gone. */
-export function deleteLinks(tx: Tx, caller: Caller, which: Sql): Promise<LinkRow[]> {
-  return tx.rows<LinkRow>(sql`DELETE FROM portico.record_relationship l
-    WHERE l.organization_id = ${caller.organizationId} AND ${which} RETURNING ${linkColumns}`)
+export async function deleteLinks(scope: LinkScope, which: Sql): Promise<LinkRow[]> {
+  const gone = await scope.tx.rows<LinkRow>(sql`DELETE FROM portico.record_relationship l
+    WHERE l.organization_id = ${scope.caller.organizationId} AND ${which} RETURNING ${linkColumns}`)
+  emitLinkEvents(scope, 'relationship.deleted', gone)
+  return gone
 }

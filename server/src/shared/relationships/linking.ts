@@ -1,13 +1,9 @@
 import sql from 'sql-template-tag'
 import { fail } from '../../kernel/errors.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
-import type { RecordScope } from '../records/scope.ts'
 import { type Relationship, relationshipNamed, relationshipsOf } from './definitions.ts'
-import { deleteLinks, insertLink } from './link-changes.ts'
+import { deleteLinks, insertLink, type LinkScope } from './link-changes.ts'
 import { findLinks, findRivals, holdEnd, type LinkRow } from './link-store.ts'
-
-/** A caller at work on links, whatever the objects at their ends. */
-export type LinkScope = Omit<RecordScope, 'access'>
 
 export interface NewLink {
   readonly relationshipKey: string
@@ -48,14 +44,14 @@ export async function createLink(
   await requireEnd(scope, to, toRecordId, 'toRecordId')
   // A rival that is found may be gone by the time that it would give way; somebody else may take its place as often.
   for (let attempt = 0; attempt < 3; attempt++) {
-    const made = await insertLink(scope.tx, scope.caller, definition, fromRecordId, toRecordId, scope.now)
+    const made = await insertLink(scope, definition, fromRecordId, toRecordId)
     if (made) return { row: made, relationship, created: true }
     const rivals = await findRivals(scope.tx, scope.caller, relationship, fromRecordId, toRecordId)
     const same = rivals.find((rival) => rival.from_record_id === fromRecordId)
     if (same) return { row: same, relationship, created: false }
     if (rivals.some((rival) => !rival.is_given_up)) break
     const ids = rivals.map((rival) => rival.relationship_id)
-    await deleteLinks(scope.tx, scope.caller, sql`l.relationship_id = ANY (${ids}::uuid[])`)
+    await deleteLinks(scope, sql`l.relationship_id = ANY (${ids}::uuid[])`)
   }
   throw fail('duplicate_value', {
     field: 'toRecordId',
@@ -87,7 +83,7 @@ export async function removeLink(
   if (!found) throw fail('relationship_not_found')
   const relationship = relationships.find(({ definition }) => definition.definitionId === found.definition_id)!
   if (!relationship.from.update) throw fail('permission_denied')
-  const [row] = await deleteLinks(tx, caller, sql`l.relationship_id = ${found.relationship_id}`)
+  const [row] = await deleteLinks(scope, sql`l.relationship_id = ${found.relationship_id}`)
   // Somebody else was faster.
   if (!row) throw fail('relationship_not_found')
   return { row, relationship }

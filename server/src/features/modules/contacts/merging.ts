@@ -174,14 +174,14 @@ function refer(scope: RecordScope, access: ObjectAccess, row: RecordRow, field: 
 type MovedLink = Moved['links'][number]
 
 /** Links that the survivor has already, or that would lead from it to itself, go. */
-async function moveLinks({ tx, caller, profile, now }: RecordScope, from: string, to: string): Promise<MovedLink[]> {
-  const rows = await deleteLinks(tx, caller, sql`(l.from_record_id = ${from} OR l.to_record_id = ${from})`)
-  const definitions = new Map([...profile.model.relationships.values()].map((one) => [one.definitionId, one]))
+async function moveLinks(scope: RecordScope, from: string, to: string): Promise<MovedLink[]> {
+  const rows = await deleteLinks(scope, sql`(l.from_record_id = ${from} OR l.to_record_id = ${from})`)
+  const definitions = new Map([...scope.profile.model.relationships.values()].map((one) => [one.definitionId, one]))
   const moved: MovedLink[] = []
   for (const row of rows) {
     const definition = definitions.get(row.definition_id)
     const [start, end] = [row.from_record_id, row.to_record_id].map((id) => (id === from ? to : id)) as [string, string]
-    const made = definition && start !== end && (await insertLink(tx, caller, definition, start, end, now))
+    const made = definition && start !== end && (await insertLink(scope, definition, start, end))
     moved.push({
       definitionId: row.definition_id,
       fromRecordId: row.from_record_id,
@@ -193,22 +193,20 @@ async function moveLinks({ tx, caller, profile, now }: RecordScope, from: string
 }
 
 async function moveLinksBack(scope: RecordScope, links: readonly MovedLink[], survivor: string, other: string) {
-  const { tx, caller, profile, now } = scope
-  const definitions = new Map([...profile.model.relationships.values()].map((one) => [one.definitionId, one]))
+  const definitions = new Map([...scope.profile.model.relationships.values()].map((one) => [one.definitionId, one]))
   for (const { definitionId, fromRecordId, toRecordId, isMade } of links) {
     const definition = definitions.get(definitionId)
     if (!definition) continue
     if (isMade) {
       const [start, end] = [fromRecordId, toRecordId].map((id) => (id === other ? survivor : id)) as [string, string]
       const gone = await deleteLinks(
-        tx,
-        caller,
+        scope,
         sql`l.definition_id = ${definitionId} AND l.from_record_id = ${start} AND l.to_record_id = ${end}`,
       )
       // Somebody has ended the relationship since.
       if (gone.length === 0) continue
     }
-    await insertLink(tx, caller, definition, fromRecordId, toRecordId, now)
+    await insertLink(scope, definition, fromRecordId, toRecordId)
   }
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
-import { ConfigError, type Environment, readConfig, settings } from './config.ts'
+import { ConfigError, type Environment, idleSettings, readConfig } from './config.ts'
+import { settings } from './settings.ts'
 
 const masterKey = Buffer.alloc(32, 7)
 const production = {
@@ -28,6 +29,8 @@ test('an empty environment is a development service on this machine', () => {
     baseUrl: 'http://127.0.0.1:8080',
     trustedProxies: [],
     dnsServers: [],
+    allowPrivateDestinations: false,
+    extraCaFile: null,
     dataDir: resolve('data'),
     databaseUrl: null,
     databasePoolSize: 16,
@@ -193,4 +196,15 @@ test('in production the key does not lie beside the data, nor travel in the clea
 test('every row has a name of its own and says what it is', () => {
   expect(new Set(settings.map((row) => row.name)).size).toBe(settings.length)
   for (const row of settings) expect(row.description).toMatch(/^[A-Z].*\.$/)
+})
+
+test('private destinations are for development alone, and production says that the setting does nothing', () => {
+  const asked = { PORTICO_ALLOW_PRIVATE_DESTINATIONS: '1' }
+  expect(readConfig(asked).allowPrivateDestinations).toBe(true)
+  expect(idleSettings(readConfig(asked), asked)).toEqual([])
+  const env = { ...production, ...asked }
+  const config = readConfig(env)
+  expect(config.allowPrivateDestinations).toBe(false)
+  expect(idleSettings(config, env)).toEqual([expect.stringContaining('PORTICO_ALLOW_PRIVATE_DESTINATIONS')])
+  expect(idleSettings(readConfig(production), production)).toEqual([])
 })

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { settings } from './config.ts'
 import { modules } from './features/modules/descriptors.ts'
 import { platformRegistry, tenantRegistry, tenantVisitorRegistry, visitorRegistry } from './operations.ts'
+import { settings } from './settings.ts'
 import { renderConfiguration } from './surfaces/docs/configuration-page.ts'
 import { renderErrors } from './surfaces/docs/errors-page.ts'
 import { renderModuleFields } from './surfaces/docs/module-fields-page.ts'

@@ -3,8 +3,9 @@ import { mkdir } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { readBillingCatalog } from './billing-catalog-file.ts'
-import { type Config, ConfigError, readConfig, unknownSettings } from './config.ts'
+import { type Config, ConfigError, idleSettings, readConfig, unknownSettings } from './config.ts'
 import { createDemo } from './demo.ts'
+import { readableAuthorities } from './extra-authorities.ts'
 import { inviteFirstAccount } from './first-account.ts'
 import { systemClock } from './kernel/clock.ts'
 import { configuredKeys } from './key-management.ts'
@@ -38,7 +39,7 @@ async function main(): Promise<void> {
   })
   // From the first moment: a start that is interrupted must not leave a database running.
   const told = toldToStop(log)
-  for (const warning of unknownSettings()) log.warn(warning)
+  for (const warning of [...unknownSettings(), ...idleSettings(config)]) log.warn(warning)
   await requireFreePort(config)
   const server = await startDatabase(config, log)
   try {
@@ -112,6 +113,8 @@ async function runUnlocked(
     trustedProxies: config.trustedProxies,
     dnsServers: config.dnsServers,
     acceptReservedDomains: config.mode === 'development',
+    allowPrivateDestinations: config.allowPrivateDestinations,
+    extraCaFile: await readableAuthorities(config.extraCaFile),
     rateLimitScale: config.rateLimitScale,
     metricsToken: config.metricsToken,
     billingCatalog: await readBillingCatalog(config.billingCatalogFile),

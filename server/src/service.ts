@@ -34,6 +34,7 @@ import { createNativeUpgrade, type NativeUpgrade } from './shared/modelling/nati
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
 import { fieldsSchemas } from './shared/records/json-schema.ts'
+import { createSafeFetch, type SafeFetch } from './shared/safe-fetch/safe-fetch.ts'
 import type { Secrets } from './shared/secrets.ts'
 import { createSessionCookie } from './shared/session-cookie.ts'
 import type { TenantContext, TenantVisitorContext } from './shared/tenant-context.ts'
@@ -54,10 +55,14 @@ export interface ServiceOptions {
   readonly baseUrl: string
   /** Addresses and networks of proxies that are believed when they say where a request comes from. */
   readonly trustedProxies?: readonly string[] | undefined
-  /** Name servers that are asked about domains of organisations; the system's unless said otherwise. */
+  /** Name servers that are asked about domains of organisations and destinations; the system's unless said otherwise. */
   readonly dnsServers?: readonly string[] | undefined
   /** Domains that nobody can hold (`.test`, `.example`) count as verified at once. For development. */
   readonly acceptReservedDomains?: boolean | undefined
+  /** Webhooks may go to private addresses, and with http. For development. */
+  readonly allowPrivateDestinations?: boolean | undefined
+  /** A PEM file of authorities to trust beside those of Node.js. */
+  readonly extraCaFile?: string | undefined
   readonly rateLimitScale: number
   /** Null: `/metrics` does not exist. Undefined: it is open. */
   readonly metricsToken?: string | null | undefined
@@ -73,6 +78,8 @@ export interface Service {
   readonly database: Database
   readonly invoke: Invoke<Context>
   readonly http: HttpSurface
+  /** The way out for whatever goes where a tenant says. */
+  readonly safeFetch: SafeFetch
   /** Brings applications that miss native modules or fields of them to these, in the background. */
   readonly nativeUpgrade: Pick<NativeUpgrade, 'start' | 'idle'>
   /** After the HTTP surface has drained. */
@@ -111,6 +118,11 @@ export function createService(options: ServiceOptions): Service {
   const cursors = createCursors(keys.cursors)
   const links = createLinks(baseUrl)
   const catalogue = createCatalogue(nativeModules)
+  const safeFetch = createSafeFetch({
+    allowPrivate: options.allowPrivateDestinations ?? false,
+    ...(options.extraCaFile !== undefined && { extraCaFile: options.extraCaFile }),
+    dnsServers: options.dnsServers ?? [],
+  })
   const pipeline = createPipeline<Context>({
     clock,
     authenticate: byToken(authenticator.authenticate),
@@ -123,6 +135,8 @@ export function createService(options: ServiceOptions): Service {
       cursors,
       contract: { project: createContractSource(baseUrl) },
       diagnostics,
+      secrets,
+      destinations: safeFetch,
     },
     record,
     checkResponses,
@@ -226,11 +240,12 @@ export function createService(options: ServiceOptions): Service {
     database,
     invoke,
     http,
+    safeFetch,
     nativeUpgrade,
     async close() {
       stopMaintenance()
       const upgraded = nativeUpgrade.stop()
-      await Promise.all([diagnostics.close(), lastUse.close()])
+      await Promise.all([diagnostics.close(), lastUse.close(), safeFetch.close()])
       // Ends what takes longer, indexes among it: the next start takes it up.
       await database.close()
       await Promise.all([upgraded, indexBuilder.idle()])

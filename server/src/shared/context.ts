@@ -4,6 +4,8 @@ import type { AccessProfile } from './access/permissions.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import type { Cursors } from './cursors.ts'
 import type { Diagnostics } from './diagnostics.ts'
+import type { SafeFetch } from './safe-fetch/safe-fetch.ts'
+import type { Secrets } from './secrets.ts'
 
 /** What handlers receive beside the caller and the transaction. Wired once, in `main.ts`. */
 export interface Context extends BaseContext {
@@ -18,6 +20,9 @@ export interface Context extends BaseContext {
    * second one, and a pool full of such handlers would stand still.
    */
   readonly diagnostics: Pick<Diagnostics, 'find'>
+  readonly secrets: Secrets
+  /** Says whether requests may go where somebody wants them. A handler sends none: that is the work of workers. */
+  readonly destinations: Pick<SafeFetch, 'check'>
 }
 
 /** Declares an operation of this service; see `kernel/operation.ts`. */

@@ -92,6 +92,7 @@ export async function startRecordService(
     mail: createMailbox(),
     baseUrl: 'http://127.0.0.1:8080',
     rateLimitScale: 0,
+    allowPrivateDestinations: true,
     log: createLog({ level: 'error', pretty: false, destination: { write: (line) => void errors.push(line) } }),
     checkResponses: true,
     ...(now !== undefined && { clock: { now: () => now } }),

@@ -48,6 +48,8 @@ export interface TestServiceOptions {
   readonly labels?: Readonly<Record<string, string>>
   /** Do the applications have the native modules, of which the role `sales` may do everything with contacts? */
   readonly modules?: boolean
+  /** True unless said otherwise: receivers of tests are on this machine. */
+  readonly allowPrivateDestinations?: boolean
   readonly rateLimitScale?: number
   readonly trustedProxies?: readonly string[]
   readonly clock?: Clock
@@ -123,6 +125,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       baseUrl: 'http://127.0.0.1:8080',
       rateLimitScale,
       trustedProxies,
+      allowPrivateDestinations: options.allowPrivateDestinations ?? true,
       log: createLog({ level: 'trace', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
       checkResponses: true,
       ...(options.clock && { clock: options.clock }),

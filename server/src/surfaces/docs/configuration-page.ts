@@ -19,7 +19,7 @@ export function renderConfiguration(settings: readonly SettingRow[]): string {
   ])
   return `# Configuration
 
-${generatedNotice('server/src/config.ts')}
+${generatedNotice('server/src/settings.ts')}
 
 The service is configured by environment variables and by nothing else. An empty variable counts as one that is not set.
 A value that is not valid stops the start, with a message that names the variable.

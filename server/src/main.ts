@@ -129,6 +129,7 @@ async function runUnlocked(
     }
     await sayHowToBegin(config, service.database, keys)
     service.nativeUpgrade.start()
+    service.dispatcher.start()
     if (!told.aborted) await serve(config, log, service, told)
   } finally {
     await worker.close()

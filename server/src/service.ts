@@ -31,6 +31,9 @@ import { startMaintenance } from './shared/maintenance.ts'
 import { createMetrics } from './shared/metrics.ts'
 import { createIndexBuilder } from './shared/modelling/index-builder.ts'
 import { createNativeUpgrade, type NativeUpgrade } from './shared/modelling/native-upgrade.ts'
+import { createDispatcher, type Dispatcher } from './shared/outbox/dispatcher.ts'
+import { hasEmitted } from './shared/outbox/emitted.ts'
+import { createStandings } from './shared/outbox/standings.ts'
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
 import { fieldsSchemas } from './shared/records/json-schema.ts'
@@ -82,6 +85,8 @@ export interface Service {
   readonly safeFetch: SafeFetch
   /** Brings applications that miss native modules or fields of them to these, in the background. */
   readonly nativeUpgrade: Pick<NativeUpgrade, 'start' | 'idle'>
+  /** Takes events out of the outbox, once it is started. */
+  readonly dispatcher: Pick<Dispatcher, 'start' | 'dispatchAll'>
   /** After the HTTP surface has drained. */
   close(): Promise<void>
 }
@@ -102,6 +107,9 @@ export function createService(options: ServiceOptions): Service {
     connection,
     poolSize,
     onIdleError: (error) => log.warn({ err: error }, 'A connection to the database was lost.'),
+    onCommit: (tx) => {
+      if (hasEmitted(tx)) dispatcher.wake()
+    },
   })
   const metrics = createMetrics({ pool: database.pool })
   const diagnostics = createDiagnostics({ database, clock, log, metrics })
@@ -118,6 +126,8 @@ export function createService(options: ServiceOptions): Service {
   const cursors = createCursors(keys.cursors)
   const links = createLinks(baseUrl)
   const catalogue = createCatalogue(nativeModules)
+  const standings = createStandings({ database, catalogue, clock })
+  const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: () => {} })
   const safeFetch = createSafeFetch({
     allowPrivate: options.allowPrivateDestinations ?? false,
     ...(options.extraCaFile !== undefined && { extraCaFile: options.extraCaFile }),
@@ -242,6 +252,7 @@ export function createService(options: ServiceOptions): Service {
     http,
     safeFetch,
     nativeUpgrade,
+    dispatcher,
     async close() {
       stopMaintenance()
       const upgraded = nativeUpgrade.stop()

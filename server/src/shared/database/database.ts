@@ -51,6 +51,8 @@ export interface DatabaseOptions {
   readonly statementTimeoutMs?: number
   /** Idle connections fail too; the pool replaces them, the log should know. */
   readonly onIdleError?: (error: Error) => void
+  /** Told of each write that has committed. It must not throw. */
+  readonly onCommit?: (tx: Tx) => void
 }
 
 const attemptsMax = 4
@@ -70,7 +72,7 @@ const ownSettings = [
 ]
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { connection, poolSize, statementTimeoutMs = 15_000 } = options
+  const { connection, poolSize, statementTimeoutMs = 15_000, onCommit = () => {} } = options
   const config = {
     ...connection,
     application_name: 'portico',
@@ -92,6 +94,11 @@ export function openDatabase(options: DatabaseOptions): Database {
   // The pool listens to idle connections only. One that is cut while a transaction holds it, with no statement under
   // way, would otherwise end the process; whoever holds it learns of it from its next statement.
   pool.on('connect', (client) => void client.on('error', () => {}))
+  const runs = {
+    read: runRead,
+    write: <T>(client: pg.ClientBase, binding: Binding, work: (tx: Tx) => Promise<T>) =>
+      runWrite(client, binding, work, onCommit),
+  }
   const atWork = new Set<pg.ClientBase>()
   pool.on('acquire', (client) => void atWork.add(client))
   pool.on('release', (_, client) => void atWork.delete(client))
@@ -123,9 +130,9 @@ export function openDatabase(options: DatabaseOptions): Database {
       attempt((client) => runs[mode](client, { text: organizationText, values: [organizationId ?? ''] }, work)),
 
     inOrganization: (organizationId, work) =>
-      attempt((client) => runWrite(client, { text: organizationText, values: [organizationId] }, work)),
+      attempt((client) => runs.write(client, { text: organizationText, values: [organizationId] }, work)),
 
-    as: (role, work) => attempt((client) => runWrite(client, { text: roleText, values: [role] }, work)),
+    as: (role, work) => attempt((client) => runs.write(client, { text: roleText, values: [role] }, work)),
 
     async alone(statement) {
       if (closed) throw new Error('The database is closed.')
@@ -186,8 +193,6 @@ async function withConnection<T>(pool: pg.Pool, run: (client: pg.PoolClient) => 
     client.release(broken)
   }
 }
-
-const runs = { read: runRead, write: runWrite }
 
 /** The organisation that row-level security goes by, and the epochs that the caller must have been read at. */
 const callerText = bindingText(`set_config('portico.organization_id', $1, true),

@@ -78,20 +78,27 @@ export async function runRead<T>(client: pg.ClientBase, binding: Binding, work: 
 }
 
 /** Writes. BEGIN, the binding and the statements of the first turn are one write; COMMIT is waited for. */
-export async function runWrite<T>(client: pg.ClientBase, binding: Binding, work: Work<T>): Promise<T> {
+export async function runWrite<T>(
+  client: pg.ClientBase,
+  binding: Binding,
+  work: Work<T>,
+  onCommit: (tx: Tx) => void,
+): Promise<T> {
   const send = sender(client)
   const { during, end } = lifetime(send)
+  const tx: Tx = { rows: rowsBy(during), savepoint: savepointBy(during) }
   try {
     const [begun, bound, result] = await Promise.allSettled([
       send({ text: 'BEGIN', values: [] }),
       send({ text: binding.text.write, values: binding.values }),
-      work({ rows: rowsBy(during), savepoint: savepointBy(during) }),
+      work(tx),
     ])
     end()
     valueFrom(begun)
     binding.check?.(valueFrom(bound).rows)
     const value = valueFrom(result)
     await commit(send)
+    onCommit(tx)
     return value
   } catch (error) {
     if (!isLostConnection(error)) send({ text: 'ROLLBACK', values: [] }).catch(() => {})

@@ -42,15 +42,13 @@ export async function findCredential(tx: Tx, keyId: string): Promise<CredentialR
   return row
 }
 
-/**
- * Who acts when the service works for a credential that is not being presented: a webhook's events, an import that goes
- * on after the request. The rights are those of this moment; undefined where the credential was revoked, has expired, or
- * its organisation, user or application is not active.
- */
-export async function standingCaller(
-  tx: Tx,
-  { keyId, clock }: { readonly keyId: string; readonly clock: Clock },
-): Promise<Caller | undefined> {
+interface Asked {
+  readonly keyId: string
+  readonly clock: Clock
+}
+
+/** What a credential that is not being presented stands for now; undefined where it was revoked or has expired. */
+export async function standingIdentity(tx: Tx, { keyId, clock }: Asked): Promise<Identity | undefined> {
   const row = await findCredential(tx, keyId)
   if (!row) return undefined
   try {
@@ -59,8 +57,17 @@ export async function standingCaller(
     if (error instanceof Failure) return undefined
     throw error
   }
-  const { caller, refusal } = identityOf(row)
-  return refusal === null ? caller : undefined
+  return identityOf(row)
+}
+
+/**
+ * Who acts when the service works for a credential that is not being presented: a webhook's events, an import that goes
+ * on after the request. The rights are those of this moment; undefined where the credential was revoked, has expired, or
+ * its organisation, user or application is not active.
+ */
+export async function standingCaller(tx: Tx, asked: Asked): Promise<Caller | undefined> {
+  const identity = await standingIdentity(tx, asked)
+  return identity?.refusal === null ? identity.caller : undefined
 }
 
 export function identityOf(row: CredentialRow): Identity {

@@ -16,6 +16,8 @@ export interface Standing {
   readonly caller: Caller
   /** Within the scopes of the credential. */
   readonly profile: AccessProfile
+  /** Are its organisation and application? Where they are not, it learns that they became so, and nothing of records. */
+  readonly active: boolean
 }
 
 /** What decides whether somebody may know of an event; `data` matters for relationships alone. */
@@ -57,9 +59,10 @@ export async function knowable<E extends EventHead>(
 }
 
 /** As far as it can be said without the database: of links, that both objects are readable. */
-function mayKnow(event: EventHead, { caller, profile }: Standing): boolean {
+function mayKnow(event: EventHead, { caller, profile, active }: Standing): boolean {
   const type = eventTypeOf(event.eventKey)
-  if (!type || (type.requires !== null && !caller.scopes.has(type.requires))) return false
+  if (!type) return false
+  if (type.requires !== null && !(active && caller.scopes.has(type.requires))) return false
   // The nine of specification 6.2 are about whole organisations and their people; the others stay in their organisation.
   if (event.organizationId !== caller.organizationId && !type.scopes.includes('app')) return false
   const link = linkOf(event)

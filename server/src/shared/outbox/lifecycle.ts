@@ -2,6 +2,7 @@ import sql from 'sql-template-tag'
 import type { Actor } from '../../kernel/caller.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
+import { noteEmitted } from './emitted.ts'
 import {
   type LifecycleData,
   type LifecycleEventKey,
@@ -29,6 +30,7 @@ export async function emitLifecycle(
 ): Promise<void> {
   const { type, idProperty } = lifecycleEvents[eventKey].subject
   const subjectId = (data as Readonly<Record<string, unknown>>)[idProperty]
+  noteEmitted(tx)
   await tx.rows(sql`INSERT INTO portico.outbox (organization_id, event_id, app_id, event_key, event_version, occurred_at,
       subject_type, subject_id, actor_kind, actor_id, data)
     VALUES (${data.organizationId}, ${uuidv7(now)}, ${saasAppId}, ${eventKey}, ${lifecycleEventVersion},

@@ -5,6 +5,7 @@ import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import type { RecordRow } from '../records/record.ts'
 import type { RecordScope } from '../records/scope.ts'
 import type { LinkRow } from '../relationships/link-store.ts'
+import { noteEmitted } from './emitted.ts'
 import { eventVersion } from './event-types.ts'
 
 /** What happens to records and to links between them, as events of the outbox. */
@@ -91,6 +92,7 @@ function emit(tx: Tx, caller: Caller, eventKey: string, subjectType: string, eve
   if (events.length === 0) return
   const { organizationId, appId, actor } = caller
   const heading = [organizationId, appId, eventKey, eventVersion, subjectType, actor.kind, actor.id]
+  noteEmitted(tx)
   tx.rows({ text, values: [...heading, JSON.stringify(events)] }).catch(() => {})
 }
 

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts'
 import { accessProfile, withinScopes } from '../access/permissions.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Database } from '../database/database.ts'
-import { standingCaller } from '../identity/credential-identity.ts'
+import { standingIdentity } from '../identity/credential-identity.ts'
 import type { Standing } from './disclosure.ts'
 
 /** The credential of a subscription, and where it belongs. */
@@ -15,8 +15,7 @@ export interface Holder {
 
 export interface Standings {
   /**
-   * What each credential may know at this moment, by key id. One that was revoked, has expired or is of something inactive is
-   * absent: it may know nothing.
+   * What each credential may know at this moment, by key id. One that was revoked or has expired is absent: it may know nothing.
    */
   of(holders: readonly Holder[]): Promise<ReadonlyMap<string, Standing>>
 }
@@ -34,10 +33,11 @@ export function createStandings(parts: {
 
   async function read({ keyId, organizationId }: Holder): Promise<Standing | undefined> {
     const standing = await database.inOrganization(organizationId, async (tx) => {
-      const caller = await standingCaller(tx, { keyId, clock })
-      if (!caller) return undefined
+      const identity = await standingIdentity(tx, { keyId, clock })
+      if (!identity) return undefined
+      const { caller, refusal } = identity
       const profile = withinScopes(accessProfile(await catalogue.modelFor(tx, caller), caller), caller)
-      return { caller, profile }
+      return { caller, profile, active: refusal === null }
     })
     if (standing) {
       if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value!)

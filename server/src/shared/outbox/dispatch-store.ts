@@ -1,0 +1,99 @@
+import sql from 'sql-template-tag'
+import type { Tx } from '../../kernel/transaction.ts'
+import type { MovedEvent } from './dispatch.ts'
+import type { Holder } from './standings.ts'
+
+/** Every SQL statement of the dispatcher. All of them run as `portico_system`, over all organisations. */
+
+/** Taken for the transaction, by whoever moves events. */
+const lock = sql`SELECT pg_try_advisory_xact_lock(7032026, 20) AS held`
+
+/**
+ * Moves up to `limit` events from the outbox to `portico.event`, in the order in which they were written, and gives each its
+ * position. What is not committed yet is not seen, and comes in a later turn.
+ */
+export async function moveEvents(tx: Tx, limit: number): Promise<MovedEvent[] | 'busy'> {
+  const [row] = await tx.rows<{ held: boolean }>(lock)
+  if (!row!.held) return 'busy'
+  return tx.rows<MovedEvent>(sql`
+    WITH taken AS (
+      DELETE FROM portico.outbox
+      WHERE written = ANY (ARRAY(SELECT written FROM portico.outbox ORDER BY written LIMIT ${limit}))
+      RETURNING *),
+    moved AS (
+      INSERT INTO portico.event AS e (organization_id, event_id, position, app_id, event_key, event_version, occurred_at,
+        subject_type, subject_id, actor_kind, actor_id, data, object_id, owner_user_id, data_role_id, location_id,
+        changed_fields, subscription_id)
+      SELECT organization_id, event_id, nextval('portico.event_position'), app_id, event_key, event_version, occurred_at,
+        subject_type, subject_id, actor_kind, actor_id, data, object_id, owner_user_id, data_role_id, location_id,
+        changed_fields, subscription_id
+      FROM (SELECT * FROM taken ORDER BY written) AS t
+      RETURNING e.*)
+    SELECT organization_id AS "organizationId", event_id AS "eventId", app_id AS "appId", event_key AS "eventKey",
+      event_version AS "eventVersion", object_id AS "objectId", owner_user_id AS "ownerUserId",
+      data_role_id AS "dataRoleId", location_id AS "locationId", subscription_id AS "subscriptionId",
+      CASE WHEN subject_type = 'relationship' THEN data ELSE '{}'::json END AS data
+    FROM moved ORDER BY position`)
+}
+
+/** A subscription that is enabled. */
+export interface SubscriptionRow extends Holder {
+  readonly subscriptionId: string
+  readonly scope: 'account' | 'app'
+  /** Key and version of each event that it asks for, with a space between them. */
+  readonly wanted: ReadonlySet<string>
+}
+
+/** Those that some of the events could be for. */
+export async function findSubscriptions(tx: Tx, events: readonly MovedEvent[]): Promise<SubscriptionRow[]> {
+  const organizationIds = [...new Set(events.map((event) => event.organizationId))]
+  const appIds = [...new Set(events.map((event) => event.appId))]
+  const rows = await tx.rows<Omit<SubscriptionRow, 'wanted'> & { wanted: string[] }>(sql`
+    SELECT organization_id AS "organizationId", app_id AS "appId", subscription_id AS "subscriptionId", scope,
+      key_id AS "keyId",
+      ARRAY(SELECT (w ->> 'eventKey') || ' ' || (w ->> 'eventVersion') FROM jsonb_array_elements(events) AS w) AS wanted
+    FROM portico.webhook_subscription
+    WHERE enabled AND (organization_id = ANY (${organizationIds}::uuid[]) OR (scope = 'app' AND app_id = ANY (${appIds}::uuid[])))`)
+  return rows.map((row) => ({ ...row, wanted: new Set(row.wanted) }))
+}
+
+/** Without the credential that it was made with nobody can say what it may know. */
+export async function disableForLostCredential(
+  tx: Tx,
+  { organizationId, subscriptionId }: SubscriptionRow,
+  at: string,
+): Promise<void> {
+  await tx.rows(sql`UPDATE portico.webhook_subscription
+    SET enabled = false, disabled_reason = 'credential_revoked', disabled_at = ${at}, updated_at = ${at},
+      revision = revision + 1
+    WHERE organization_id = ${organizationId} AND subscription_id = ${subscriptionId} AND enabled`)
+}
+
+export interface NewDelivery {
+  readonly organization_id: string
+  readonly delivery_id: string
+  readonly subscription_id: string
+  readonly app_id: string
+  readonly event_organization_id: string
+  readonly event_id: string
+  readonly event_key: string
+  readonly event_version: string
+  readonly created_at: string
+  readonly trigger: 'schedule' | 'manual' | 'recover' | 'test'
+}
+
+/** How often a delivery is tried before it is given up (contract 6); a test, about which somebody waits to hear, once. */
+export const attemptsMax = 10
+
+/** Queues deliveries, due at once. */
+export async function insertDeliveries(tx: Tx, deliveries: readonly NewDelivery[]): Promise<void> {
+  if (deliveries.length === 0) return
+  await tx.rows(sql`
+    INSERT INTO portico.webhook_queue (organization_id, delivery_id, subscription_id, app_id, event_organization_id,
+      event_id, event_key, event_version, created_at, due_at, trigger, max_attempts)
+    SELECT organization_id, delivery_id, subscription_id, app_id, event_organization_id, event_id, event_key,
+      event_version, created_at, created_at, trigger, CASE trigger WHEN 'test' THEN 1 ELSE ${attemptsMax} END
+    FROM json_to_recordset(${JSON.stringify(deliveries)}::json) AS d (organization_id uuid, delivery_id uuid,
+      subscription_id uuid, app_id uuid, event_organization_id uuid, event_id uuid, event_key text, event_version text,
+      created_at timestamptz, trigger text)`)
+}

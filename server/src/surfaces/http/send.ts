@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 import { dropUnread } from './body.ts'
+import { codedDocument } from './content-codings.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
@@ -35,14 +36,35 @@ export function send(
     ...answer.headers,
   }
   if (dropUnread(request) || state.draining) headers['connection'] = 'close'
+  const fingerprint = answer.headers['x-service-contract-sha256']
+  if (fingerprint !== undefined) headers['vary'] = 'Accept-Encoding'
   if (isUnchanged(request, answer)) {
     response.writeHead(304, headers)
     response.end()
     return
   }
-  headers['content-length'] = Buffer.byteLength(answer.payload)
+  const payload =
+    fingerprint === undefined ? answer.payload : contractBytes(request, headers, fingerprint, answer.payload)
+  headers['content-length'] = Buffer.byteLength(payload)
   response.writeHead(answer.status, headers)
-  response.end(answer.payload)
+  response.end(payload)
+}
+
+/**
+ * The bytes of a contract, compressed where the client takes that. Its ETag stays the fingerprint, as specification 4.1
+ * demands, although the bytes of two codings differ: what RFC 9110 8.8.3.3 guards against, mixing ranges of them or serving
+ * one for the other from a cache, cannot happen to what has no ranges and is `private, no-store`.
+ */
+function contractBytes(
+  request: IncomingMessage,
+  headers: Record<string, string | number>,
+  fingerprint: string,
+  payload: string | Buffer,
+): Buffer {
+  if (typeof payload !== 'string') return payload
+  const { bytes, coding } = codedDocument(fingerprint, payload, String(request.headers['accept-encoding'] ?? ''))
+  if (coding !== undefined) headers['content-encoding'] = coding
+  return bytes
 }
 
 /** Does the client hold what would be sent? RFC 9110 13.1.2: weak comparison, a list of tags, or `*`. */

@@ -44,6 +44,19 @@ const table = {
     message: 'This slug is reserved: it is a host name that the service keeps for itself.',
   },
   ownership_conflict: { status: 400, message: 'Give a record an owner or a DataRole, not both.' },
+  import_file_invalid: {
+    status: 400,
+    message: 'The file cannot be read as what it is said to be. Nothing was written; `details` says where.',
+  },
+  import_columns_invalid: {
+    status: 400,
+    message: 'The columns of the file do not fit. Nothing was written; `details` names each that does not.',
+  },
+  import_too_large: { status: 400, message: 'The file has more than 1,000,000 rows. Import it in parts.' },
+  export_too_large: {
+    status: 400,
+    message: 'The export would have more than 5,000,000 rows or 2 GiB. Narrow it, or name the `fields` that you need.',
+  },
   result_too_large: {
     status: 400,
     message: 'The answer would be larger than 32 MB. Ask for fewer rows, or name the `fields` that you need.',
@@ -78,6 +91,10 @@ const table = {
   cross_site_request: { status: 403, message: 'The request was sent by a page of another site.' },
   password_wrong: { status: 403, message: 'The current password is wrong.' },
   permission_denied: { status: 403, message: 'The caller may not do this.' },
+  initiator_inactive: {
+    status: 403,
+    message: 'Who began the operation may not go on: the credential was revoked or expired, or its user is inactive.',
+  },
 
   // 404: absent, or not for this caller to know of.
   route_not_found: { status: 404, message: 'There is no such route.' },
@@ -98,6 +115,11 @@ const table = {
   release_not_found: { status: 404, message: 'The release was not found.' },
   record_not_found: { status: 404, message: 'The record was not found.' },
   relationship_not_found: { status: 404, message: 'The relationship was not found.' },
+  operation_not_found: { status: 404, message: 'The operation was not found.' },
+  operation_file_not_found: {
+    status: 404,
+    message: 'The operation has no file to download: it writes none, has not succeeded, or the file has expired.',
+  },
   correlation_not_found: { status: 404, message: 'No request with this correlation id was found.' },
 
   method_not_allowed: { status: 405, message: 'The route does not know this method. `Allow` names those it knows.' },
@@ -129,6 +151,11 @@ const table = {
     message: 'The two contacts were not merged, or not within the last 30 days.',
   },
   duplicate_value: { status: 409, message: 'Another record already has this value in a unique field.' },
+  operation_ended: { status: 409, message: 'The operation is over, and cannot be cancelled any more.' },
+  operation_given_up: {
+    status: 409,
+    message: 'The operation was begun again and again without coming further, and was given up.',
+  },
   relationship_restricts: {
     status: 409,
     message: 'Related records stand against archiving the record. `details` names the relationship.',
@@ -182,7 +209,12 @@ const table = {
     message: 'Too many failed attempts for this account or from this address. Retry after the time given.',
     retryable: true,
   },
-
+  operation_limit_reached: {
+    status: 429,
+    message:
+      'The organization has as many operations at work, or as many files of operations, as it may have. Retry after the time given.',
+    retryable: true,
+  },
   mail_limit_reached: {
     status: 429,
     message:

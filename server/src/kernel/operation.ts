@@ -33,6 +33,22 @@ export interface BaseContext<C extends AnyCaller = Caller> {
   /** Where the request came from, and what the client says of itself: for lists of sessions, and to slow down guessing. */
   readonly address: string
   readonly userAgent: string
+  /** The file that came with the request, where the operation takes one and the request was sent as multipart/form-data. */
+  readonly upload: Upload | undefined
+  /**
+   * For operations with `once`: ends the request in one write transaction, under its Idempotency-Key. `content` is what the
+   * request is beside its path, query and body, such as the digest of a file. Return what it returns.
+   */
+  answerOnce(content: string, work: (tx: Tx) => Promise<Reply>): Promise<Reply>
+}
+
+/** A file on its way in. */
+export interface Upload {
+  /**
+   * Receives the file while `take` reads it, and returns what `take` made of it. When a handler starts over, the file is
+   * not sent again: it gets what was made of it the first time. Rejects with `payload_too_large` or `malformed_request`.
+   */
+  receive<T>(take: (bytes: AsyncIterable<Uint8Array>) => Promise<T>): Promise<T>
 }
 
 export interface Input<P, Q, B> {
@@ -45,7 +61,7 @@ export interface Input<P, Q, B> {
 
 export interface Reply {
   readonly status: number
-  /** A JSON value, or bytes that leave as they are with `contentType`. */
+  /** A JSON value, or text or a stream that leaves as it is with its `contentType`. */
   readonly body: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -61,9 +77,22 @@ export class RawBody {
   }
 }
 
+/** Bytes that are made while they are sent, and never all in memory. Say `content-length` where it is known. */
+export class StreamBody {
+  readonly bytes: () => AsyncIterable<Uint8Array>
+  readonly contentType: string
+
+  constructor(bytes: () => AsyncIterable<Uint8Array>, contentType: string) {
+    this.bytes = bytes
+    this.contentType = contentType
+  }
+}
+
 export interface HeaderDeclaration {
   readonly description: string
   readonly example: string
+  /** Not in every answer. */
+  readonly sometimes?: true
 }
 
 export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext> {
@@ -95,11 +124,20 @@ export interface Operation<Context extends BaseContext<AnyCaller> = BaseContext>
   readonly bodyOptional?: boolean
   /** Largest accepted body in bytes; 1 MiB unless said otherwise. */
   readonly bodyBytesMax?: number
+  /**
+   * Takes multipart/form-data as well: the part `options` is the body, the part `file` behind it is `context.upload`. The
+   * largest file in bytes.
+   */
+  readonly uploadBytesMax?: number
+  /** Of an operation whose transactions are its own: it honours Idempotency-Key, since it ends with `answerOnce`. */
+  readonly once?: true
   /** Does the answer hold a secret that is shown once? What is kept of it for a replay is sealed then. */
   readonly confidential?: true
   /** Does `If-Match: "<revision>"` guard the operation? */
   readonly ifMatch?: boolean
   readonly responses: Readonly<Record<number, TSchema>>
+  /** The media types of its answers, where they are files and no JSON. */
+  readonly contentTypes?: readonly string[]
   readonly responseHeaders?: Readonly<Record<string, HeaderDeclaration>>
   /** Codes beyond those that every operation has. */
   readonly errors: readonly ErrorCode[]
@@ -132,3 +170,8 @@ export function operationFor<Context extends BaseContext<AnyCaller>>() {
 }
 
 export const bodyBytesDefault = 1024 * 1024
+
+/** Does `Idempotency-Key` make the operation safe to repeat? */
+export function takesIdempotencyKey({ transaction, once }: Pick<Operation, 'transaction' | 'once'>): boolean {
+  return transaction === 'write' || once === true
+}

@@ -1,7 +1,17 @@
 import type { AnyCaller, Caller } from './caller.ts'
 import type { Clock } from './clock.ts'
 import { type ErrorBody, type ErrorCode, errorBody, Failure, fail } from './errors.ts'
-import { type BaseContext, type Input, type Operation, type RateClass, RawBody, type Reply } from './operation.ts'
+import {
+  type BaseContext,
+  type Input,
+  type Operation,
+  type RateClass,
+  RawBody,
+  type Reply,
+  StreamBody,
+  takesIdempotencyKey,
+  type Upload,
+} from './operation.ts'
 import { builderRoles, type Scope, scopesOfRole } from './scopes.ts'
 import type { TransactionMode, Tx } from './transaction.ts'
 import { assertValid, fromQueryString, validatorOf } from './validation.ts'
@@ -27,6 +37,8 @@ export interface Request {
    * and cannot make the service hold it. Asked again when the steps start over.
    */
   readBody(): unknown | Promise<unknown>
+  /** The file behind the body, once the body was read. */
+  readonly upload?: Upload | undefined
   readonly idempotencyKey: string | undefined
   readonly ifMatch: string | undefined
 }
@@ -36,8 +48,9 @@ export interface Response {
   readonly headers: Readonly<Record<string, string>>
   /** The JSON value of the answer; undefined where `payload` is not JSON or is a replay. */
   readonly body: unknown
-  /** What leaves on the wire. */
+  /** What leaves on the wire, unless there is a stream. */
   readonly payload: string
+  readonly stream?: StreamBody
 }
 
 export interface Stage {
@@ -128,6 +141,8 @@ interface Exchange<Context extends BaseContext<AnyCaller>> {
   input: Input<never, never, never>
   rate: RateState
   response: Response
+  /** What `answerOnce` came to. */
+  answered: Response | undefined
   afterCommit: (() => void)[] | undefined
 }
 
@@ -341,30 +356,46 @@ function revisionOf(ifMatch: string | undefined): number | undefined {
 }
 
 async function execute<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): Promise<void> {
-  const { operation, request, parts, caller } = exchange
+  const { operation, request } = exchange
+  exchange.answered = undefined
+  const key = takesIdempotencyKey(operation) ? checkedKey(request.idempotencyKey) : undefined
   if (operation.transaction === 'own') {
-    exchange.response = serialise(exchange, await handle(exchange, noTransaction))
+    const reply = await handle(exchange, noTransaction, key)
+    exchange.response = exchange.answered ?? serialise(exchange, reply)
     return
   }
-  const key = operation.transaction === 'write' ? checkedKey(request.idempotencyKey) : undefined
+  const { transaction } = operation
+  exchange.response = await answer(exchange, transaction, key, undefined, (tx) => handle(exchange, tx, key))
+}
+
+/** Does the work in one transaction, which also keeps what it is answered with where there is a key. */
+async function answer<C extends BaseContext<AnyCaller>>(
+  exchange: Exchange<C>,
+  mode: TransactionMode,
+  key: string | undefined,
+  content: string | undefined,
+  work: (tx: Tx) => Promise<Reply>,
+): Promise<Response> {
+  const { operation, parts, caller } = exchange
   let kept: Promise<void> | undefined
-  exchange.response = await transact(exchange, operation.transaction, async (tx) => {
-    if (key === undefined) return serialise(exchange, await handle(exchange, tx))
+  const response = await transact(exchange, mode, async (tx) => {
+    if (key === undefined) return serialise(exchange, await work(tx))
     // The key lives and dies with the change that it guards: one transaction writes both, so a crash leaves neither.
-    const fingerprint = fingerprintOf(exchange)
+    const fingerprint = fingerprintOf(exchange, content)
     const replay = await parts.idempotency.claim(tx, caller, key, fingerprint)
     if (replay) return replayed(replay, exchange.rate)
-    const response = serialise(exchange, await handle(exchange, tx))
-    const { status, headers, payload } = response
+    const made = serialise(exchange, await work(tx))
+    const { status, headers, payload } = made
     const confidential = operation.confidential === true
     // Not waited for yet: it leaves in one write with COMMIT, which fails when it does.
     kept = parts.idempotency.keep(tx, caller, key, fingerprint, { status, headers, payload, confidential })
     kept.catch(() => {})
     // Sealing takes a turn, in which COMMIT would overtake it.
     if (confidential) await kept
-    return response
+    return made
   })
   await kept
+  return response
 }
 
 /** Runs `work` bound to the caller and to what the path names; then what waits for its commit. */
@@ -389,7 +420,11 @@ const noTransaction: Tx = {
   savepoint: () => Promise.reject(new Error('The transactions of this operation are its own: use inTransaction.')),
 }
 
-function handle<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>, tx: Tx): Promise<Reply> {
+function handle<C extends BaseContext<AnyCaller>>(
+  exchange: Exchange<C>,
+  tx: Tx,
+  key: string | undefined,
+): Promise<Reply> {
   const { operation, parts, caller, request, now, input } = exchange
   const context = {
     ...parts.services,
@@ -404,6 +439,12 @@ function handle<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>, tx: Tx)
     },
     address: request.address,
     userAgent: request.userAgent,
+    upload: request.upload,
+    async answerOnce(content, work) {
+      exchange.answered = await answer(exchange, 'write', key, content, work)
+      const { status, body, headers } = exchange.answered
+      return { status, body, headers }
+    },
   } as BaseContext<AnyCaller> as C
   return operation.handler(context, input)
 }
@@ -416,8 +457,12 @@ function checkedKey(key: string | undefined): string | undefined {
 }
 
 /** Two requests with one key are the same when operation, path, query, body and guard are. Hashed by the store. */
-function fingerprintOf<C extends BaseContext<AnyCaller>>({ operation, input }: Exchange<C>): string {
-  return JSON.stringify([operation.id, input.params, input.query, input.body, input.ifMatch])
+function fingerprintOf<C extends BaseContext<AnyCaller>>(
+  { operation, input }: Exchange<C>,
+  content: string | undefined,
+): string {
+  const parts = [operation.id, input.params, input.query, input.body, input.ifMatch]
+  return JSON.stringify(content === undefined ? parts : [...parts, content])
 }
 
 function replayed(stored: StoredResponse, rate: RateState): Response {
@@ -433,6 +478,10 @@ function serialise<C extends BaseContext<AnyCaller>>({ operation, parts, rate }:
   if (reply.body instanceof RawBody) {
     const headers = { ...rate.headers, ...reply.headers, 'content-type': reply.body.contentType }
     return { status: reply.status, headers, body: undefined, payload: reply.body.text }
+  }
+  if (reply.body instanceof StreamBody) {
+    const headers = { ...rate.headers, ...reply.headers, 'content-type': reply.body.contentType }
+    return { status: reply.status, headers, body: undefined, payload: '', stream: reply.body }
   }
   if (parts.checkResponses) checkResponse(operation as unknown as Operation<never>, reply)
   return {

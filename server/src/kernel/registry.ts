@@ -1,6 +1,6 @@
 import type { AnyCaller } from './caller.ts'
 import { type ErrorCode, errorTable } from './errors.ts'
-import type { BaseContext, Operation } from './operation.ts'
+import { type BaseContext, type Operation, takesIdempotencyKey } from './operation.ts'
 
 /** All operations of the service, by id and by route. Built once, from the explicit list in `operations.ts`. */
 export interface Registry<Context extends BaseContext<AnyCaller> = BaseContext> {
@@ -70,7 +70,7 @@ export function errorCodesOf(operation: Operation<never>): ErrorCode[] {
       codes.add(code)
     }
   }
-  if (operation.transaction === 'write') {
+  if (takesIdempotencyKey(operation)) {
     for (const code of ['idempotency_key_invalid', 'idempotency_key_reused', 'idempotency_in_progress'] as const) {
       codes.add(code)
     }

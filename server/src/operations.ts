@@ -7,6 +7,7 @@ import { globalSearchOperations, globalSearchTenantOperations } from './features
 import { moduleOperations } from './features/modules/operations.ts'
 import { moduleTenantOperations } from './features/modules/tenant-operations.ts'
 import { objectOperations } from './features/objects/operations.ts'
+import { longOperations } from './features/operations-status/operations.ts'
 import { accountOperations, accountVisitorOperations } from './features/platform/account/operations.ts'
 import { applicationOperations } from './features/platform/applications/operations.ts'
 import { platformContractOperations } from './features/platform/contract/operations.ts'
@@ -15,6 +16,7 @@ import { recordOperations } from './features/records/operations.ts'
 import { relationshipOperations } from './features/relationships/operations.ts'
 import { tenancyOperations, tenancyVisitorOperations } from './features/tenancy/operations.ts'
 import { tenantSessionOperations, tenantSessionVisitorOperations } from './features/tenant-sessions/operations.ts'
+import { webhookOperations } from './features/webhooks/operations.ts'
 import { createRegistry } from './kernel/registry.ts'
 import type { Context } from './shared/context.ts'
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
@@ -28,6 +30,8 @@ export const registry = createRegistry<Context>([
   ...relationshipOperations,
   ...moduleOperations,
   ...globalSearchOperations,
+  ...webhookOperations,
+  ...longOperations,
   ...diagnosticsOperations,
 ])
 

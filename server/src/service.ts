@@ -31,6 +31,9 @@ import { startMaintenance } from './shared/maintenance.ts'
 import { createMetrics } from './shared/metrics.ts'
 import { createIndexBuilder } from './shared/modelling/index-builder.ts'
 import { createNativeUpgrade, type NativeUpgrade } from './shared/modelling/native-upgrade.ts'
+import type { AttemptParts } from './shared/operations/attempt.ts'
+import { createOperations } from './shared/operations/operations.ts'
+import { createOperationRunner, type OperationRunner } from './shared/operations/runner.ts'
 import { createDispatcher, type Dispatcher } from './shared/outbox/dispatcher.ts'
 import { hasEmitted } from './shared/outbox/emitted.ts'
 import { createStandings } from './shared/outbox/standings.ts'
@@ -46,6 +49,7 @@ import { family } from './surfaces/http/family.ts'
 import { createHttpSurface, type HttpSurface } from './surfaces/http/server.ts'
 import { type Contract, projectContract } from './surfaces/openapi/contract.ts'
 import { createPlatformContract } from './surfaces/openapi/platform-contract.ts'
+import { workKinds } from './work.ts'
 
 /** The service on a database that is there: what `main.ts`, the tests and the benchmark start. */
 export interface ServiceOptions {
@@ -71,6 +75,8 @@ export interface ServiceOptions {
   readonly metricsToken?: string | null | undefined
   /** What accounts can subscribe to; the software itself asks for no money. */
   readonly billingCatalog?: BillingCatalog | undefined
+  /** Does this process carry long-running operations on? It does unless said otherwise. */
+  readonly runsOperations?: boolean
   readonly log: Log
   readonly clock?: Clock
   /** Holds every answer against its declared schema; for tests. */
@@ -85,6 +91,8 @@ export interface Service {
   readonly safeFetch: SafeFetch
   /** Brings applications that miss native modules or fields of them to these, in the background. */
   readonly nativeUpgrade: Pick<NativeUpgrade, 'start' | 'idle'>
+  /** Carries long-running operations on, from the start; undefined where the service was told to leave them to others. */
+  readonly operationRunner: Pick<OperationRunner, 'wake' | 'close'> | undefined
   /** Takes events out of the outbox, once it is started. */
   readonly dispatcher: Pick<Dispatcher, 'start' | 'dispatchAll'>
   /** After the HTTP surface has drained. */
@@ -133,14 +141,21 @@ export function createService(options: ServiceOptions): Service {
     ...(options.extraCaFile !== undefined && { extraCaFile: options.extraCaFile }),
     dnsServers: options.dnsServers ?? [],
   })
+  const transact: AttemptParts['transact'] = (mode, caller, work) =>
+    share.run(caller.tenantId, () => database.transact(mode, caller, work))
+  const operationRunner =
+    options.runsOperations === false
+      ? undefined
+      : createOperationRunner({ database, transact, catalogue, cursors, clock, log }, workKinds)
   const pipeline = createPipeline<Context>({
     clock,
     authenticate: byToken(authenticator.authenticate),
     forget: authenticator.forget,
     consume: limits.consume,
-    transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
+    transact,
     idempotency,
     services: {
+      operations: createOperations({ database, wake: () => void operationRunner?.wake() }),
       catalogue,
       cursors,
       contract: { project: createContractSource(baseUrl) },
@@ -201,7 +216,7 @@ export function createService(options: ServiceOptions): Service {
     ...common,
     authenticate: door.user,
     forget: authenticator.forget,
-    transact: (mode, caller, work) => share.run(caller.tenantId, () => database.transact(mode, caller, work)),
+    transact,
     services: { ...people, cookie, catalogue },
   })
   const tenantVisitors = createPipeline<TenantVisitorContext>({
@@ -252,9 +267,11 @@ export function createService(options: ServiceOptions): Service {
     http,
     safeFetch,
     nativeUpgrade,
+    operationRunner,
     dispatcher,
     async close() {
       stopMaintenance()
+      await operationRunner?.close()
       const upgraded = nativeUpgrade.stop()
       await Promise.all([diagnostics.close(), lastUse.close(), safeFetch.close()])
       // Ends what takes longer, indexes among it: the next start takes it up.

@@ -4,6 +4,7 @@ import type { AccessProfile } from './access/permissions.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import type { Cursors } from './cursors.ts'
 import type { Diagnostics } from './diagnostics.ts'
+import type { Operations } from './operations/operations.ts'
 import type { SafeFetch } from './safe-fetch/safe-fetch.ts'
 import type { Secrets } from './secrets.ts'
 
@@ -23,6 +24,8 @@ export interface Context extends BaseContext {
   readonly secrets: Secrets
   /** Says whether requests may go where somebody wants them. A handler sends none: that is the work of workers. */
   readonly destinations: Pick<SafeFetch, 'check'>
+  /** Work that goes on after the answer. */
+  readonly operations: Operations
 }
 
 /** Declares an operation of this service; see `kernel/operation.ts`. */

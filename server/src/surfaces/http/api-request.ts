@@ -1,8 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Upload } from '../../kernel/operation.ts'
 import type { Request } from '../../kernel/pipeline.ts'
 import { type Arrival, parseBody, receiveBody } from './body.ts'
 import { cookieOf } from './cookies.ts'
 import { hostName } from './hosts.ts'
+import { isMultipart, type Multipart, receiveMultipart } from './multipart.ts'
+
+/** How much of a body is taken; a file only where the operation takes one. */
+export interface BodyLimits {
+  readonly bytesMax: number
+  readonly uploadBytesMax: number | undefined
+}
 
 /** What the pipeline needs of an HTTP request. A class: one shape for the engine, and no closure for each request. */
 export class ApiRequest implements Request {
@@ -17,8 +25,12 @@ export class ApiRequest implements Request {
   readonly ifMatch: string | undefined
   readonly #raw: IncomingMessage
   readonly #response: ServerResponse
-  readonly #bytesMax: number
+  readonly #limits: BodyLimits
   #body: Arrival | Promise<Arrival> | undefined
+  #multipart: Promise<Multipart> | undefined
+  #dropRest = () => {}
+  /** The file behind the options, once those were read. */
+  upload: Upload | undefined
 
   constructor(
     correlationId: string,
@@ -27,7 +39,7 @@ export class ApiRequest implements Request {
     address: string,
     params: Readonly<Record<string, string>>,
     query: Readonly<Record<string, unknown>>,
-    bytesMax: number,
+    limits: BodyLimits,
     /** The cookie that the token comes in, on hosts where it does not come in a header. */
     cookieName: string | undefined,
   ) {
@@ -43,12 +55,14 @@ export class ApiRequest implements Request {
     this.ifMatch = raw.headers['if-match']
     this.#raw = raw
     this.#response = response
-    this.#bytesMax = bytesMax
+    this.#limits = limits
   }
 
   /** Nothing of the body is taken from the socket before this is called. What arrived is kept for the next call. */
   readBody(): unknown | Promise<unknown> {
-    this.#body ??= receiveBody(this.#raw, this.#response, this.#bytesMax)
+    const { bytesMax, uploadBytesMax } = this.#limits
+    if (uploadBytesMax !== undefined && isMultipart(this.#raw.headers)) return this.#readParts(uploadBytesMax)
+    this.#body ??= receiveBody(this.#raw, this.#response, bytesMax)
     if (!(this.#body instanceof Promise)) return parseBody(this.#body, this.#raw.headers)
     return this.#body.then((arrival) => {
       this.#body = arrival
@@ -56,9 +70,23 @@ export class ApiRequest implements Request {
     })
   }
 
+  async #readParts(fileBytesMax: number): Promise<unknown> {
+    const limits = { optionsBytesMax: this.#limits.bytesMax, fileBytesMax }
+    this.#multipart ??= receiveMultipart(this.#raw, this.#response, limits)
+    const { options, upload, drop } = await this.#multipart
+    this.upload = upload
+    this.#dropRest = drop
+    return options
+  }
+
+  /** The request was answered: what is left of a file is not wanted. */
+  dropRest(): void {
+    this.#dropRest()
+  }
+
   /** Has the client gone away before its body was there? Then nobody waits for an answer. */
   get left(): boolean {
-    return this.#body === 'left'
+    return this.#body === 'left' || (this.#multipart !== undefined && this.#response.destroyed)
   }
 }
 

@@ -23,7 +23,7 @@ export function receiveBody(
   // It may have gone while its credential was looked up; no event would tell of it again.
   if (request.destroyed) return 'left'
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) return 'too_large'
-  if (awaitsContinue(request)) response.writeContinue()
+  answerContinue(request, response)
   return new Promise((settle) => {
     const chunks: Buffer[] = []
     let sizeBytes = 0
@@ -49,6 +49,11 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (declared !== undefined && declared !== '0')
 }
 
+/** The body is wanted: tells a client that waits for that word. */
+export function answerContinue(request: IncomingMessage, response: ServerResponse): void {
+  if (awaitsContinue(request)) response.writeContinue()
+}
+
 /** Does the client send its body only when it is told to? Node leaves that to us; see `checkContinue` in `server.ts`. */
 function awaitsContinue({ headers, httpVersion }: IncomingMessage): boolean {
   return headers.expect !== undefined && httpVersion === '1.1' && /\b100-continue\b/i.test(headers.expect)
@@ -66,7 +71,8 @@ export function dropUnread(request: IncomingMessage): boolean {
   return false
 }
 
-function discard(request: IncomingMessage): void {
+/** Reads what is left and throws it away; ends the connection where that is more than is worth reading. */
+export function discard(request: IncomingMessage): void {
   let sizeBytes = 0
   request.on('error', () => undefined)
   request.on('data', (chunk: Buffer) => {

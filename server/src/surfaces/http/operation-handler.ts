@@ -9,6 +9,7 @@ import type { CrossSiteCheck } from './cross-site.ts'
 import type { Family } from './family.ts'
 import type { HostCheck, HostKind } from './hosts.ts'
 import { type SendState, send } from './send.ts'
+import { sendStream } from './send-stream.ts'
 
 /** Carries one operation over HTTP. Everything that decides anything about the request happens in the pipeline. */
 export function createOperationHandler(
@@ -21,11 +22,13 @@ export function createOperationHandler(
     readonly clientAddress: ClientAddress
     readonly state: SendState
     readonly cookieName: string
+    /** A stream that failed when its answer had begun. */
+    readonly onStreamFault: (correlationId: string, error: unknown) => void
   },
 ) {
   const { baseUrl, hostKind, crossSite, clientAddress, state } = surface
   const cookieName = family.host === 'tenant' ? surface.cookieName : undefined
-  const bytesMax = operation.bodyBytesMax ?? bodyBytesDefault
+  const limits = { bytesMax: operation.bodyBytesMax ?? bodyBytesDefault, uploadBytesMax: operation.uploadBytesMax }
 
   return async function handle(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { raw, id } = request
@@ -39,10 +42,15 @@ export function createOperationHandler(
       return
     }
     const query = request.query as Readonly<Record<string, unknown>>
-    const call = new ApiRequest(id, raw, reply.raw, clientAddress(raw), params, query, bytesMax, cookieName)
+    const call = new ApiRequest(id, raw, reply.raw, clientAddress(raw), params, query, limits, cookieName)
     const response = guarded(await family.invoke(operation, call), operation, family)
+    call.dropRest()
     if (call.left) {
       reply.hijack()
+      return
+    }
+    if (response.stream) {
+      await sendStream(raw, reply.raw, state, id, response, (error) => surface.onStreamFault(id, error))
       return
     }
     send(raw, reply.raw, state, id, response.status === 401 ? challenged(response, family, baseUrl, params) : response)

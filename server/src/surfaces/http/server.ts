@@ -53,7 +53,9 @@ export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
       'X-Forwarded-For is ignored: it came from an address that PORTICO_TRUSTED_PROXIES does not name. If that is a proxy of yours, name it there; until then its clients share the limits of one.',
     )
   })
-  const parts = { baseUrl, hostKind, crossSite, clientAddress, state, cookieName }
+  const onStreamFault = (correlationId: string, err: unknown) =>
+    log.error({ correlationId, err }, 'An answer broke off while it was sent.')
+  const parts = { baseUrl, hostKind, crossSite, clientAddress, state, cookieName, onStreamFault }
   const app = createServer(clock, stalledAfterMs, onFrameworkError)
   const sockets = trackSockets(app.server)
 

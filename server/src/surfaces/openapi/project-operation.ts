@@ -1,4 +1,4 @@
-import type { Operation } from '../../kernel/operation.ts'
+import { type Operation, takesIdempotencyKey } from '../../kernel/operation.ts'
 import { scopeDescriptions } from '../../kernel/scopes.ts'
 import { exampleOf } from './examples.ts'
 import type { Json } from './json-schema.ts'
@@ -46,7 +46,7 @@ function parametersOf(operation: Operation<never>, projection: Projection, choic
   return [
     ...named(operation.params as unknown as Json, 'path', projection, choice),
     ...named((operation.query ?? {}) as unknown as Json, 'query', projection, choice),
-    ...(operation.transaction === 'write' ? [projection.parameter('Idempotency-Key', idempotencyKey)] : []),
+    ...(takesIdempotencyKey(operation) ? [projection.parameter('Idempotency-Key', idempotencyKey)] : []),
     ...(operation.ifMatch ? [projection.parameter('If-Match', ifMatch)] : []),
     ...(hasETag(operation) ? [projection.parameter('If-None-Match', ifNoneMatch)] : []),
   ]
@@ -80,7 +80,24 @@ function withCallersChoice(name: string, schema: Json, appId: string | null, { o
 function requestBodyOf(operation: Operation<never>, { schemas }: Projection, object: ContractObject | undefined): Json {
   const schema = schemas.use(operation.body!)
   const example = exampleOf(operation.body!, { use: 'request', object })
-  return { required: !operation.bodyOptional, content: { 'application/json': { schema, example } } }
+  const json = { 'application/json': { schema, example } }
+  return {
+    required: !operation.bodyOptional,
+    content:
+      operation.uploadBytesMax === undefined ? json : { ...json, ...multipart(schema, operation.uploadBytesMax) },
+  }
+}
+
+function multipart(options: unknown, bytesMax: number): Json {
+  const file = {
+    type: 'string',
+    contentMediaType: 'application/octet-stream',
+    maxLength: bytesMax,
+    description: 'The file, in place of `content`. It comes after `options`.',
+    examples: ['name\nNorthwind Traders\n'],
+  }
+  const schema = { type: 'object', properties: { options, file }, required: ['options', 'file'] }
+  return { 'multipart/form-data': { schema, encoding: { options: { contentType: 'application/json' } } } }
 }
 
 function header(name: string, description: string, schema: Json, example: string): Json {

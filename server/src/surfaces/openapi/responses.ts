@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type ErrorCode, errorTable } from '../../kernel/errors.ts'
-import type { HeaderDeclaration, Operation } from '../../kernel/operation.ts'
+import { type HeaderDeclaration, type Operation, takesIdempotencyKey } from '../../kernel/operation.ts'
 import { errorCodesOf } from '../../kernel/registry.ts'
 import { ApiErrorResponse } from '../../kernel/schemas.ts'
 import { exampleOf } from './examples.ts'
@@ -10,8 +10,8 @@ import type { Projection } from './projection.ts'
 
 const exampleCorrelationId = '0199a1b2-0000-7000-8000-0000000000c1'
 
-function headerOf({ description, example }: HeaderDeclaration, required = false): Json {
-  return { description, ...(required && { required }), schema: { type: 'string' }, example }
+function headerOf({ description, example, sometimes }: HeaderDeclaration, required = false): Json {
+  return { description, ...(required && !sometimes && { required }), schema: { type: 'string' }, example }
 }
 
 /** Headers that come with more than one operation. */
@@ -86,12 +86,14 @@ function successes(
   const { schemas } = projection
   const headers = {
     ...refer(projection, 'X-Correlation-Id', 'RateLimit', 'RateLimit-Policy'),
-    ...(operation.transaction === 'write' && refer(projection, 'Idempotency-Replayed')),
+    ...(takesIdempotencyKey(operation) && refer(projection, 'Idempotency-Replayed')),
     ...declared,
   }
   const entries = Object.entries(operation.responses).map(([status, source]) => {
     const schema = schemas.use(source)
-    const content = { 'application/json': { schema, example: exampleOf(source, { use: 'response', object }) } }
+    const media = { schema, example: exampleOf(source, { use: 'response', object }) }
+    const { contentTypes = ['application/json'] } = operation
+    const content = Object.fromEntries(contentTypes.map((type) => [type, media]))
     return [status, { description: successWords[status] ?? 'Done.', headers, content }]
   })
   return Object.fromEntries(entries)

@@ -25,6 +25,10 @@ const table = {
     status: 400,
     message: 'The cursor belongs to another query. Send it with the filter, sort and search that it was issued for.',
   },
+  cursor_expired: {
+    status: 400,
+    message: 'The cursor is older than what is kept. Begin without one, and compare with what you have.',
+  },
   filter_invalid: { status: 400, message: 'The filter is not valid. `details` names the position to correct.' },
   sort_invalid: { status: 400, message: 'The sort is not valid. `details` names the value to correct.' },
   field_read_only: { status: 400, message: 'A field in the request is set by the service and cannot be written.' },
@@ -120,6 +124,8 @@ const table = {
     status: 404,
     message: 'The operation has no file to download: it writes none, has not succeeded, or the file has expired.',
   },
+  webhook_subscription_not_found: { status: 404, message: 'The webhook subscription was not found.' },
+  webhook_delivery_not_found: { status: 404, message: 'The webhook delivery was not found.' },
   correlation_not_found: { status: 404, message: 'No request with this correlation id was found.' },
 
   method_not_allowed: { status: 405, message: 'The route does not know this method. `Allow` names those it knows.' },
@@ -189,6 +195,18 @@ const table = {
     message: 'Another release of the application is being published, or its tables are in use. Try again.',
     retryable: true,
   },
+  webhook_subscription_limit_reached: {
+    status: 409,
+    message: 'The organization has as many webhook subscriptions as it may have.',
+  },
+  webhook_subscription_disabled: {
+    status: 409,
+    message: 'The webhook subscription is disabled. Enable it first.',
+  },
+  webhook_delivery_not_retryable: {
+    status: 409,
+    message: 'Only a delivery that failed can be tried again, while its subscription is there.',
+  },
   idempotency_key_reused: { status: 409, message: 'This Idempotency-Key was used with another request.' },
   idempotency_in_progress: {
     status: 409,
@@ -201,6 +219,20 @@ const table = {
   domain_not_verified: {
     status: 422,
     message: 'The domain could not be verified. `details` says what was looked for and what was found.',
+  },
+  webhook_destination_not_https: { status: 422, message: 'The destination must be an https URL.' },
+  webhook_destination_blocked: {
+    status: 422,
+    message: 'The destination must be a public address on the internet, without a user name or password.',
+  },
+  webhook_event_unknown: {
+    status: 422,
+    message: 'There is no such event. The event types name those that there are.',
+  },
+  webhook_event_version_unknown: { status: 422, message: 'The event has no such version.' },
+  webhook_scope_event_conflict: {
+    status: 422,
+    message: 'A subscription with the scope app takes lifecycle events only.',
   },
   model_invalid: { status: 422, message: 'The model is not valid. `details` names what to correct.' },
   rate_limited: { status: 429, message: 'Too many requests. Retry after the time given.', retryable: true },

@@ -1,0 +1,87 @@
+import type { StoredEvent } from '../../../shared/outbox/stored-event.ts'
+import type { FetchCategory } from '../../../shared/safe-fetch/categories.ts'
+
+/** What became of an attempt, or of a delivery that was ended without one (contract 6). */
+export type DeliveryCategory = FetchCategory | 'worker_lost' | 'subscription_disabled'
+
+/** One attempt, as the contract shows it and `attempts` of a delivery keeps it. */
+export interface Attempt {
+  readonly attemptNumber: number
+  readonly trigger: Trigger
+  /** ISO 8601. */
+  readonly startedAt: string
+  readonly durationMs: number
+  /** Null: no answer began. */
+  readonly httpStatus: number | null
+  readonly category: DeliveryCategory
+  /** At most 4 KiB of text; null where there was none. */
+  readonly responseExcerpt: string | null
+  readonly responseTruncated: boolean
+}
+
+export type Trigger = 'schedule' | 'manual' | 'recover' | 'test'
+
+/** How many attempts a delivery keeps: the last ones. */
+export const attemptsKept = 20
+
+/** How many deliveries of one subscription are under way at once, in all workers together. */
+export const inFlightMax = 8
+
+/** After so many failures without a success a receiver is suspected of making others wait. */
+export const suspectAfterFailures = 3
+
+/**
+ * Three times what a request may take: a worker that lives has settled by then, and one that is lost is noticed in less than a
+ * minute.
+ */
+export const leaseMs = 45_000
+
+/** A delivery that was leased so often and never came to an end takes its workers down, and is given up. */
+export const leasesMax = 30
+
+/** A subscription, as far as sending takes it. */
+export interface Destination {
+  readonly organizationId: string
+  readonly subscriptionId: string
+  readonly appId: string
+  readonly keyId: string
+  readonly destinationUrl: string
+  readonly secretSealed: Buffer
+  readonly previousSecretSealed: Buffer | null
+  /** ISO 8601. */
+  readonly previousSecretExpiresAt: string | null
+  readonly consecutiveFailures: number
+  readonly lastSuccessAt: string | null
+}
+
+/** A delivery that a worker has, until its lease is over. */
+export interface ClaimedDelivery {
+  readonly deliveryId: string
+  readonly destination: Destination
+  /** Null: the event was removed after its 30 days, before somebody asked for one more attempt. */
+  readonly event: StoredEvent | null
+  /** How large the data of the event is, as JSON. */
+  readonly eventBytes: number
+  readonly attemptCount: number
+  readonly maxAttempts: number
+  readonly trigger: Trigger
+  /** Together they tell this lease from every other one of the delivery. ISO 8601. */
+  readonly leaseNumber: number
+  readonly leasedUntil: string
+}
+
+/** What is to be written of a delivery that was claimed. */
+export interface Settlement {
+  readonly claimed: ClaimedDelivery
+  /**
+   * `delivered` and `failed` are over. `again`: it is due once more at `dueAt`. `released`: there was no attempt, so none counts
+   * and none is kept.
+   */
+  readonly outcome: 'delivered' | 'failed' | 'again' | 'released'
+  /** Of one that is over. */
+  readonly category: DeliveryCategory | null
+  readonly attempt: Attempt | null
+  /** Milliseconds since the epoch, as `at`. */
+  readonly dueAt: number | null
+  readonly at: number
+}

@@ -1,0 +1,43 @@
+import type { SafeFetchOutcome } from '../../../shared/safe-fetch/safe-fetch.ts'
+import type { ClaimedDelivery, Settlement } from './delivery.ts'
+import { evidenceOf } from './evidence.ts'
+import { mayRecover, nextAttemptAt } from './schedule.ts'
+
+/** What follows from the answer of a receiver. `startedAt` and `now` in milliseconds since the epoch, `random` in [0, 1). */
+export function settlementOf(
+  claimed: ClaimedDelivery,
+  answer: Pick<SafeFetchOutcome, 'category' | 'status' | 'headers' | 'body' | 'bodyTruncated' | 'durationMs'>,
+  { startedAt, now, random }: { readonly startedAt: number; readonly now: number; readonly random: number },
+): Settlement {
+  const { category, status, headers, durationMs } = answer
+  const attemptCount = claimed.attemptCount + 1
+  const attempt = {
+    attemptNumber: attemptCount,
+    trigger: claimed.trigger,
+    startedAt: new Date(startedAt).toISOString(),
+    durationMs,
+    httpStatus: status,
+    category,
+    ...evidenceOf(answer),
+  }
+  const common = { claimed, attempt, at: now }
+  if (category === 'success') return { ...common, outcome: 'delivered', category, dueAt: null }
+  if (attemptCount >= claimed.maxAttempts || !mayRecover(category)) {
+    return { ...common, outcome: 'failed', category, dueAt: null }
+  }
+  const dueAt = nextAttemptAt({ attemptCount, retryAfter: headers['retry-after'], now, random })
+  return { ...common, outcome: 'again', category: null, dueAt }
+}
+
+/** A delivery that is put back as if it had never been taken. */
+export function released(
+  claimed: ClaimedDelivery,
+  { at, dueAt }: { readonly at: number; readonly dueAt: number },
+): Settlement {
+  return { claimed, outcome: 'released', category: null, attempt: null, dueAt, at }
+}
+
+/** A delivery that its subscription may not get any more, whatever the receiver would say. */
+export function withheld(claimed: ClaimedDelivery, at: number): Settlement {
+  return { claimed, outcome: 'failed', category: 'subscription_disabled', attempt: null, dueAt: null, at }
+}

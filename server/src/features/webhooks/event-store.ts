@@ -1,0 +1,38 @@
+import sql from 'sql-template-tag'
+import type { Caller } from '../../kernel/caller.ts'
+import type { Tx } from '../../kernel/transaction.ts'
+import { type StoredEvent, storedEventColumns } from '../../shared/outbox/stored-event.ts'
+
+/** Every SQL statement of the feed of events. */
+export interface FeedRow extends StoredEvent {
+  readonly position: number
+}
+
+export interface FeedSelection {
+  readonly afterPosition: number
+  readonly eventKeys: readonly string[]
+  /** Of events about records: the objects that the caller may read. */
+  readonly objectIds: readonly string[]
+  readonly limit: number
+}
+
+/**
+ * Events in the order of their commits, and the latest position that there is, in one statement: with it the reader goes on
+ * behind everything that it was not for. Tests of subscriptions are not in the feed.
+ */
+export async function findEvents(
+  tx: Tx,
+  { organizationId }: Caller,
+  { afterPosition, eventKeys, objectIds, limit }: FeedSelection,
+): Promise<{ readonly rows: FeedRow[]; readonly latest: number }> {
+  const rows = await tx.rows<FeedRow & { readonly latest: number }>(sql`SELECT l.latest, f.*
+    FROM (SELECT coalesce(max(position), 0) AS latest FROM portico.event WHERE organization_id = ${organizationId}) AS l
+    LEFT JOIN LATERAL (
+      SELECT e.position, ${storedEventColumns} FROM portico.event AS e
+      WHERE e.organization_id = ${organizationId} AND e.position > ${afterPosition} AND e.subscription_id IS NULL
+        AND e.event_key = ANY (${eventKeys as string[]})
+        AND (e.object_id IS NULL OR e.object_id = ANY (${objectIds as string[]}::uuid[]))
+      ORDER BY e.position LIMIT ${limit}) AS f ON true
+    ORDER BY f.position`)
+  return { rows: rows.filter((row) => row.eventId !== null), latest: rows[0]!.latest }
+}

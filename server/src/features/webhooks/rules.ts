@@ -1,0 +1,95 @@
+import type { Caller } from '../../kernel/caller.ts'
+import { fail } from '../../kernel/errors.ts'
+import { type EventType, eventTypeOf } from '../../shared/outbox/event-types.ts'
+import type { Destination } from '../../shared/safe-fetch/destination.ts'
+import type { DeliveryView } from './delivery-schema.ts'
+import type { DeliveryRow } from './delivery-store.ts'
+import { type SubscriptionView, urlLengthMax } from './schema.ts'
+import type { EventChoice, SubscriptionFacts, SubscriptionRow } from './store.ts'
+
+export const subscriptionsMax = 50
+
+/** The one spelling of the URL that was checked. Throws 400 for what is no URL, 422 for one that must not be called. */
+export function acceptedUrl(destination: Destination): string {
+  const field = 'destinationUrl'
+  if (destination.problem === null) {
+    const { href } = destination.url
+    if (href.length <= urlLengthMax) return href
+    const message = `Written out, the URL must have at most ${urlLengthMax} characters.`
+    throw fail('validation_failed', { field, message })
+  }
+  const { problem, sentence: message } = destination
+  if (problem === 'not_https') throw fail('webhook_destination_not_https', { field, message })
+  if (problem === 'blocked') throw fail('webhook_destination_blocked', { field, message })
+  throw fail('validation_failed', { field, message })
+}
+
+/** Throws unless the caller may have all of these events, once each, in a subscription of that scope. */
+export function requireEvents(events: readonly EventChoice[], scope: 'account' | 'app', caller: Caller): void {
+  const seen = new Set<string>()
+  for (const [i, { eventKey, eventVersion }] of events.entries()) {
+    const at = `events[${i}]`
+    const type = eventTypeOf(eventKey)
+    if (!type) throw fail('webhook_event_unknown', { field: `${at}.eventKey` })
+    if (type.eventVersion !== eventVersion) {
+      const message = `The version of ${eventKey} is ${type.eventVersion}.`
+      throw fail('webhook_event_version_unknown', { field: `${at}.eventVersion`, message })
+    }
+    if (seen.has(eventKey)) {
+      throw fail('validation_failed', { field: `${at}.eventKey`, message: 'Name each event once.' })
+    }
+    seen.add(eventKey)
+    if (!type.scopes.includes(scope)) throw fail('webhook_scope_event_conflict', { field: `${at}.eventKey` })
+    requireScopeOf(type, caller)
+  }
+}
+
+/** Some events show what a scope of its own is for. */
+export function requireScopeOf({ eventKey, requires }: EventType, caller: Caller): void {
+  if (requires === null || caller.scopes.has(requires)) return
+  throw fail('scope_missing', {
+    message: `The credential lacks the scope ${requires}, which the event ${eventKey} takes.`,
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${requires}"` },
+  })
+}
+
+/** Events of every organisation are for those who are held to nothing in their own. */
+export function requireReach(scope: 'account' | 'app', { unrestricted }: Caller): void {
+  if (scope === 'account' || unrestricted) return
+  throw fail('permission_denied', {
+    message: 'A subscription with the scope app takes a credential without an envelope.',
+  })
+}
+
+/** Whether it is enabled, and since when and why not. What is disabled already stays so for the reason that it has. */
+export function stateAfter(
+  before: Pick<SubscriptionRow, 'enabled' | 'disabledReason' | 'disabledAt'>,
+  enabled: boolean,
+  now: string,
+): Pick<SubscriptionFacts, 'enabled' | 'disabledReason' | 'disabledAt'> {
+  if (enabled) return { enabled, disabledReason: null, disabledAt: null }
+  if (!before.enabled) return { enabled, disabledReason: before.disabledReason, disabledAt: before.disabledAt }
+  return { enabled, disabledReason: 'manual', disabledAt: now }
+}
+
+/** Would saving this change anything? Who saves it counts: its rights decide what is delivered. */
+export function changes(before: SubscriptionRow, facts: SubscriptionFacts, { keyId }: Caller): boolean {
+  const told = ({ displayName, destinationUrl, events, enabled }: SubscriptionFacts) =>
+    JSON.stringify([displayName, destinationUrl, enabled, events.map((one) => [one.eventKey, one.eventVersion])])
+  return before.keyId !== keyId || told(before) !== told(facts)
+}
+
+/** The subscription as the API shows it at `now`, in milliseconds. */
+export function subscriptionOf(row: SubscriptionRow, now: number): SubscriptionView {
+  const { keyId: _, consecutiveFailures, firstFailureAt, lastSuccessAt, previousSecretExpiresAt, ...shown } = row
+  const isPast = previousSecretExpiresAt !== null && Date.parse(previousSecretExpiresAt) <= now
+  return {
+    ...shown,
+    health: { consecutiveFailures, firstFailureAt, lastSuccessAt },
+    previousSecretExpiresAt: isPast ? null : previousSecretExpiresAt,
+  }
+}
+
+export function deliveryOf({ subscriptionEnabled, ...shown }: DeliveryRow): DeliveryView {
+  return { ...shown, retryEligible: shown.state === 'failed' && subscriptionEnabled !== null }
+}

@@ -1,25 +1,8 @@
 import type { StoredEvent } from '../../../shared/outbox/stored-event.ts'
-import type { FetchCategory } from '../../../shared/safe-fetch/categories.ts'
-
-/** What became of an attempt, or of a delivery that was ended without one (contract 6). */
-export type DeliveryCategory = FetchCategory | 'worker_lost' | 'subscription_disabled'
+import type { DeliveryCategory, DeliveryView } from '../delivery-schema.ts'
 
 /** One attempt, as the contract shows it and `attempts` of a delivery keeps it. */
-export interface Attempt {
-  readonly attemptNumber: number
-  readonly trigger: Trigger
-  /** ISO 8601. */
-  readonly startedAt: string
-  readonly durationMs: number
-  /** Null: no answer began. */
-  readonly httpStatus: number | null
-  readonly category: DeliveryCategory
-  /** At most 4 KiB of text; null where there was none. */
-  readonly responseExcerpt: string | null
-  readonly responseTruncated: boolean
-}
-
-export type Trigger = 'schedule' | 'manual' | 'recover' | 'test'
+export type Attempt = DeliveryView['attempts'][number]
 
 /** How many attempts a delivery keeps: the last ones. */
 export const attemptsKept = 20
@@ -64,7 +47,7 @@ export interface ClaimedDelivery {
   readonly eventBytes: number
   readonly attemptCount: number
   readonly maxAttempts: number
-  readonly trigger: Trigger
+  readonly trigger: Attempt['trigger']
   /** Together they tell this lease from every other one of the delivery. ISO 8601. */
   readonly leaseNumber: number
   readonly leasedUntil: string

@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Secrets } from '../../../shared/secrets.ts'
+import { sealedFor } from '../signing-secret.ts'
 import type { Destination } from './delivery.ts'
 
 export interface SigningSecrets {
@@ -23,7 +24,7 @@ export function createSigningSecrets({
     const key = `${subscriptionId} ${sealed.toString('base64')}`
     const known = opened.get(key)
     if (known !== undefined) return known
-    const secret = (await secrets.open(sealed, ['webhook-secret', subscriptionId])).toString()
+    const secret = (await secrets.open(sealed, sealedFor(subscriptionId))).toString()
     if (opened.size >= rememberedMax) opened.delete(opened.keys().next().value!)
     opened.set(key, secret)
     return secret

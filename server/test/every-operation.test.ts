@@ -16,6 +16,7 @@ import {
   brokenQueries,
   brokenRevisions,
 } from './support/broken-input.ts'
+import { seedDelivery } from './support/deliveries.ts'
 import { authorizationsThatNobodyIssued } from './support/forged-tokens.ts'
 import type { Answer, Sent } from './support/http-client.ts'
 import { type ModuleRecords, moduleRequests, newRecord } from './support/module-requests.ts'
@@ -35,6 +36,13 @@ interface GoodRequest {
   readonly status?: number
 }
 
+const newSubscription = {
+  displayName: 'Warehouse',
+  destinationUrl: 'https://hooks.northwind.example/portico',
+  events: [{ eventKey: 'record.updated', eventVersion: '2026-11-20' }],
+}
+/** Each is good for one request, but the last, which serves those that are refused whatever they name. */
+const spare = (ids: string[]) => (ids.length > 1 ? ids.pop()! : ids[0]!)
 const record = (recordId = world.deal) => ({ objectKey: 'deal', recordId })
 const goodRequests: Record<string, () => GoodRequest> = {
   ...moduleRequests(() => world.modules),
@@ -74,6 +82,24 @@ const goodRequests: Record<string, () => GoodRequest> = {
   }),
   // Each is good for one request: what is gone is not found.
   developerRelationshipsDelete: () => ({ params: { relationshipId: world.relationshipIds.pop()! } }),
+  developerWebhookEventTypesList: () => ({}),
+  developerEventsList: () => ({}),
+  developerWebhooksList: () => ({}),
+  developerWebhooksCreate: () => ({ body: newSubscription, status: 201 }),
+  developerWebhooksGet: () => ({ params: { subscriptionId: world.subscriptionId } }),
+  developerWebhooksUpdate: () => ({
+    params: { subscriptionId: world.subscriptionId },
+    body: { ...newSubscription, enabled: true },
+  }),
+  developerWebhooksDelete: () => ({ params: { subscriptionId: spare(world.spareSubscriptionIds) } }),
+  developerWebhooksRotateSecret: () => ({
+    params: { subscriptionId: world.subscriptionId },
+    body: { overlapSeconds: 60 },
+  }),
+  developerWebhooksTest: () => ({ params: { subscriptionId: world.subscriptionId }, status: 202 }),
+  developerWebhookDeliveriesList: () => ({}),
+  developerWebhookDeliveriesGet: () => ({ params: { deliveryId: world.deliveryId } }),
+  developerWebhookDeliveriesRetry: () => ({ params: { deliveryId: spare(world.failedDeliveryIds) } }),
   developerLogsGetCorrelation: () => ({ params: { correlationId: world.correlationId } }),
 }
 
@@ -85,6 +111,10 @@ interface World {
   readonly company: string
   readonly relationshipIds: string[]
   readonly correlationId: string
+  readonly subscriptionId: string
+  readonly spareSubscriptionIds: string[]
+  readonly deliveryId: string
+  readonly failedDeliveryIds: string[]
   /** Path parameters that mean something to somebody else: another organisation, another application. */
   readonly foreign: Readonly<Record<string, readonly string[]>>
   readonly lacking: Readonly<Record<Scope, string>>
@@ -140,6 +170,8 @@ async function makeWorld(): Promise<World> {
     await create(app.appId, b.credentials.live.token, 'deal'),
     await create(otherApp.appId, c.credentials.live.token, 'deal'),
   ]
+  const webhooks = await makeWebhooks(app.appId, a, 35)
+  const foreignWebhooks = [await makeWebhooks(app.appId, b, 1), await makeWebhooks(otherApp.appId, c, 1)]
   return {
     deal: own.recordId,
     externalKey: own.externalKey,
@@ -152,7 +184,10 @@ async function makeWorld(): Promise<World> {
     company: sameObject.recordId,
     relationshipIds: await relate(app.appId, a.credentials.live.token, 20),
     correlationId: own.correlationId,
+    ...webhooks,
     foreign: {
+      subscriptionId: [...foreignWebhooks.map((one) => one.subscriptionId), own.recordId],
+      deliveryId: [...foreignWebhooks.map((one) => one.deliveryId), webhooks.subscriptionId],
       recordId: [...others.map((other) => other.recordId), ...foreignContacts, sameObject.recordId, b.organizationId],
       externalKey: others.map((other) => other.externalKey),
       correlationId: others.map((other) => other.correlationId),
@@ -182,6 +217,29 @@ async function makeWorld(): Promise<World> {
       }
     }),
   }
+}
+
+/** A subscription with failed deliveries, and further subscriptions: as many as are asked for of each. */
+async function makeWebhooks(
+  appId: string,
+  organization: { organizationId: string; credentials: { live: { token: string } } },
+  count: number,
+) {
+  const { organizationId, credentials } = organization
+  const ids: string[] = []
+  for (let made = 0; made <= count; made++) {
+    const sent = { token: credentials.live.token, body: newSubscription }
+    const answer = await service.call<{ subscriptionId: string }>('POST', `/v1/apps/${appId}/webhooks`, sent)
+    expect(answer.status, answer.text).toBe(201)
+    ids.push(answer.json.subscriptionId)
+  }
+  const [subscriptionId, ...spareSubscriptionIds] = ids
+  const [deliveryId, ...failedDeliveryIds] = await Promise.all(
+    Array.from({ length: count + 1 }, () =>
+      seedDelivery(service.db.database, { organizationId, appId, subscriptionId: subscriptionId! }),
+    ),
+  )
+  return { subscriptionId: subscriptionId!, spareSubscriptionIds, deliveryId: deliveryId!, failedDeliveryIds }
 }
 
 /** Relates each of so many new deals to each of as many new companies; returns the ids of the relationships. */
@@ -339,10 +397,11 @@ describe.each(registry.operations.map((operation) => [operation.id, operation] a
       expectRefusal(operation, answer, 'application_not_found', appId)
     }
     expectRefusal(operation, await send(operation, { token: c.credentials.live.token }), 'application_not_found')
-    for (const { token } of [dormant.credentials.live, dormant.users.owner]) {
+    const takesUsers = operation.credentials.includes('dat')
+    for (const { token } of [dormant.credentials.live, ...(takesUsers ? [dormant.users.owner] : [])]) {
       expectRefusal(operation, await send(operation, { token }), 'organization_inactive')
     }
-    expectRefusal(operation, await send(operation, { token: a.users.inactive.token }), 'user_inactive')
+    if (takesUsers) expectRefusal(operation, await send(operation, { token: a.users.inactive.token }), 'user_inactive')
     expect((await send(operation, { appId: service.app.appId.toUpperCase() })).status).toBeLessThan(300)
   })
 
@@ -363,7 +422,8 @@ describe.each(registry.operations.map((operation) => [operation.id, operation] a
 
   test('refuses what is beyond its budget, before it looks at the request', async () => {
     const path = pathOf(operation.path, goodRequests[id]!().params ?? {})
-    const { token } = service.app.organizations.a.users.support
+    const { users, credentials } = service.app.organizations.a
+    const { token } = operation.credentials.includes('dat') ? users.support : credentials.enveloped
     const ask = () => limited.call(operation.method, `${path}?surprise=1`, { token, raw: '{"broken' })
     await ask()
     const answer = await ask()
@@ -386,8 +446,8 @@ describe.each(registry.operations.map((operation) => [operation.id, operation] a
       [wrong.inactiveRefresh, foreignApp, 'credential_kind_not_allowed'],
       [wrong.dormantLive, foreignApp, 'application_not_found'],
       [wrong.dormantLive, service.app.appId, 'organization_inactive'],
-      [wrong.inactiveUser, service.app.appId, 'user_inactive'],
     ]
+    if (operation.credentials.includes('dat')) ladder.push([wrong.inactiveUser, service.app.appId, 'user_inactive'])
     if (!operation.credentials.includes('draft')) {
       ladder.push([wrong.dormantDraft, foreignApp, 'draft_credential_not_allowed'])
     }
@@ -414,11 +474,12 @@ describe.each(registry.operations.map((operation) => [operation.id, operation] a
   test("answers another tenant's ids as ids of nothing", async () => {
     const { params = {} } = goodRequests[id]!()
     const { live, enveloped } = service.app.organizations.a.credentials
-    const { sales } = service.app.organizations.a.users
+    // Some operations are for servers alone.
+    const sales = operation.credentials.includes('dat') ? [service.app.organizations.a.users.sales] : []
     for (const name of Object.keys(params)) {
       const isUuid = name.endsWith('Id')
       // A key that nobody has yet is made, and then it is known.
-      for (const { token } of name === 'externalKey' ? [live] : [live, enveloped, sales]) {
+      for (const { token } of name === 'externalKey' ? [live] : [live, enveloped, ...sales]) {
         const answerTo = async (value: string) => {
           const answer = await send(operation, { token, params: { [name]: value } })
           return { status: answer.status, text: withoutIds(answer.text.replaceAll(value, 'value')) }

@@ -48,6 +48,9 @@ const targets = `(organization_id, record_id, created_at, created_by_kind, creat
     updated_by_id, revision, f_name, x_name, f_stage, f_amount, x_amount, f_probability, "f_closeDate", f_company, f_notes)`
 const now = 'now()::timestamptz(3)'
 
+const outbox = `portico.outbox (organization_id, app_id, event_key, event_version, subject_type, actor_kind,
+      actor_id, event_id, occurred_at, subject_id, object_id, data)`
+
 const create = (table: string) => `
   WITH directory AS (
     INSERT INTO portico.record_directory (organization_id, record_id, object_id) VALUES ($1, $2, $3)),
@@ -55,7 +58,10 @@ const create = (table: string) => `
     INSERT INTO portico.record_history (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id)
     VALUES ($1, $2, 1, ${now}, 'created', 'credential', $4)),
   document AS (
-    INSERT INTO portico.search_document (organization_id, object_id, record_id, content) VALUES ($1, $3, $2, $5))
+    INSERT INTO portico.search_document (organization_id, object_id, record_id, content) VALUES ($1, $3, $2, $5)),
+  event AS (
+    INSERT INTO ${outbox}
+    VALUES ($1, $13, 'record.created', '2026-11-20', 'record', 'credential', $4, $14, ${now}, $2, $3, $15))
   INSERT INTO ${table} AS t ${targets}
   VALUES ($1, $2, ${now}, 'credential', $4, ${now}, 'credential', $4, 1,
     $6, ${foldedExpression('$6')}, $7, $8::numeric, $8::numeric::float8, $9, $10, $11, $12)
@@ -64,7 +70,7 @@ const create = (table: string) => `
 const batch = (table: string) => `
   WITH input AS (
     SELECT * FROM json_to_recordset($4::json) AS r (record_id uuid, document text, f_name text, f_stage text,
-      f_amount numeric, f_probability float8, "f_closeDate" date, f_company uuid, f_notes text)),
+      f_amount numeric, f_probability float8, "f_closeDate" date, f_company uuid, f_notes text, event_id uuid, event json)),
   directory AS (
     INSERT INTO portico.record_directory (organization_id, record_id, object_id) SELECT $1, record_id, $2 FROM input),
   history AS (
@@ -72,7 +78,11 @@ const batch = (table: string) => `
     SELECT $1, record_id, 1, ${now}, 'created', 'credential', $3 FROM input),
   document AS (
     INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
-    SELECT $1, $2, record_id, document FROM input)
+    SELECT $1, $2, record_id, document FROM input),
+  event AS (
+    INSERT INTO ${outbox}
+    SELECT $1, $5, 'record.created', '2026-11-20', 'record', 'credential', $3, event_id, ${now}, record_id, $2, event
+    FROM input)
   INSERT INTO ${table} AS t ${targets}
   SELECT $1, record_id, ${now}, 'credential', $3, ${now}, 'credential', $3, 1,
     f_name, ${foldedExpression('f_name')}, f_stage, f_amount, f_amount::float8, f_probability, "f_closeDate", f_company, f_notes
@@ -101,7 +111,16 @@ export function forTenant({ deal: { table } }: Tenant) {
 }
 
 /** A row of the JSON that `batch` reads. */
-export function batchRow(row: { recordId: string; document: string; fields: Record<string, unknown> }): object {
+export function batchRow(row: NewRow): object {
   const values = Object.fromEntries(Object.entries(row.fields).map(([key, value]) => [`f_${key}`, value]))
-  return { record_id: row.recordId, document: row.document, ...values }
+  return { record_id: row.recordId, document: row.document, event_id: row.eventId, event: row.event, ...values }
+}
+
+export interface NewRow {
+  readonly recordId: string
+  readonly document: string
+  readonly fields: Record<string, unknown>
+  readonly eventId: string
+  /** What the event of it tells. */
+  readonly event: object
 }

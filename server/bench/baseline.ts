@@ -75,16 +75,28 @@ async function serve({ connection, poolSize, tenant, contract }: BaselineOptions
   interface CreateBody {
     readonly fields: Record<string, unknown> & { readonly name: string }
   }
-  const newRow = ({ fields }: CreateBody) => ({
-    recordId: uuidv7(Date.now()),
-    fields,
-    document: deal.searchTag + foldForSearch(fields.name),
-  })
+  const newRow = ({ fields }: CreateBody): statements.NewRow & CreateBody => {
+    const recordId = uuidv7(Date.now())
+    const at = new Date().toISOString()
+    const by = { kind: 'credential', id: organization.liveKeyId }
+    const placement = { ownerUserId: null, dataRoleId: null, locationId: null, externalKey: null }
+    const changes = { createdAt: at, createdBy: by, updatedAt: at, updatedBy: by, archivedAt: null, revision: 1 }
+    const record = { recordId, objectKey: 'deal', fields, ...placement, ...changes }
+    const event = { organizationId: organization.organizationId, record }
+    return {
+      recordId,
+      fields,
+      document: deal.searchTag + foldForSearch(fields.name),
+      eventId: uuidv7(Date.now()),
+      event,
+    }
+  }
   const insertValues = (body: CreateBody) => {
-    const { recordId, fields, document } = newRow(body)
+    const { recordId, fields, document, eventId, event } = newRow(body)
     const { name, stage, amount, probability, closeDate, company, notes } = fields
     const common = [organization.organizationId, recordId, deal.objectId, organization.liveKeyId, document]
-    return [...common, name, stage, amount, probability, closeDate, company, notes]
+    const told = [appId, eventId, JSON.stringify(event)]
+    return [...common, name, stage, amount, probability, closeDate, company, notes, ...told]
   }
   const created = (row: Row) => JSON.stringify(viewOf(row))
   const headersOf = (row: Row) => ({
@@ -109,7 +121,7 @@ async function serve({ connection, poolSize, tenant, contract }: BaselineOptions
   app.post<{ Body: { items: CreateBody[] } }>('/batch', { bodyLimit: 8 << 20 }, async ({ body }, reply) => {
     const input = JSON.stringify(body.items.map((item) => statements.batchRow(newRow(item))))
     const { organizationId, liveKeyId } = organization
-    const [rows] = await transact.write([sql.batch, [organizationId, deal.objectId, liveKeyId, input]])
+    const [rows] = await transact.write([sql.batch, [organizationId, deal.objectId, liveKeyId, input, appId]])
     const results = rows!.map((row, index) => ({ index, status: 201, record: viewOf(row) }))
     return reply.type(jsonType).send(JSON.stringify({ results }))
   })

@@ -15,7 +15,8 @@ import type { Standings } from './standings.ts'
 
 export interface Dispatched {
   readonly moved: number
-  readonly queued: number
+  /** Those that have a delivery more. */
+  readonly subscriptionIds: readonly string[]
   /** Another process was at it. */
   readonly busy: boolean
 }
@@ -39,14 +40,14 @@ interface Parts {
 export function dispatchBatch({ database, standings, clock }: Parts, limit: number): Promise<Dispatched> {
   return database.as('portico_system', async (tx) => {
     const events = await moveEvents(tx, limit)
-    if (events === 'busy') return { moved: 0, queued: 0, busy: true }
-    if (events.length === 0) return { moved: 0, queued: 0, busy: false }
-    const queued = await fanOut(tx, { database, standings, clock }, events)
-    return { moved: events.length, queued, busy: false }
+    if (events === 'busy') return { moved: 0, subscriptionIds: [], busy: true }
+    if (events.length === 0) return { moved: 0, subscriptionIds: [], busy: false }
+    const subscriptionIds = await fanOut(tx, { database, standings, clock }, events)
+    return { moved: events.length, subscriptionIds, busy: false }
   })
 }
 
-async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: readonly MovedEvent[]): Promise<number> {
+async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: readonly MovedEvent[]): Promise<string[]> {
   const subscriptions = await findSubscriptions(tx, events)
   const ofOrganization = Map.groupBy(events, (event) => event.organizationId)
   const wanted = subscriptions.flatMap((subscription) => {
@@ -54,7 +55,7 @@ async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: rea
     const matching = within.filter((event) => isFor(subscription, event))
     return matching.length === 0 ? [] : [{ subscription, matching }]
   })
-  if (wanted.length === 0) return 0
+  if (wanted.length === 0) return []
   const standingOf = await standings.of(wanted.map(({ subscription }) => subscription))
   const createdAt = new Date(clock.now()).toISOString()
   const deliveries: NewDelivery[] = []
@@ -80,7 +81,7 @@ async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: rea
     }
   }
   await insertDeliveries(tx, deliveries)
-  return deliveries.length
+  return [...new Set(deliveries.map((delivery) => delivery.subscription_id))]
 }
 
 /** A test is for the subscription that it tests, whatever else that asks for. */

@@ -26,8 +26,8 @@ interface Parts {
   readonly standings: Standings
   readonly clock: Clock
   readonly log: Log
-  /** Told after each commit that queued deliveries. */
-  onDeliveries(): void
+  /** Told after each commit that queued deliveries, and whose. */
+  onDeliveries(subscriptionIds: readonly string[]): void
 }
 
 /** The net under `wake`. Longer than an idle database should be asked, shorter than anybody would notice. */
@@ -48,8 +48,8 @@ export function createDispatcher({ onDeliveries, ...parts }: Parts): Dispatcher 
     while (again && !closed) {
       again = false
       try {
-        const { moved, queued, busy } = await dispatchBatch(parts, batchSize)
-        if (queued > 0) onDeliveries()
+        const { moved, subscriptionIds, busy } = await dispatchBatch(parts, batchSize)
+        if (subscriptionIds.length > 0) onDeliveries(subscriptionIds)
         // Whoever is at it may not have seen what this process was woken for.
         if (moved === batchSize || busy) again = true
         if (again && moved < batchSize) await pause(turnMs)
@@ -77,8 +77,8 @@ export function createDispatcher({ onDeliveries, ...parts }: Parts): Dispatcher 
     wake,
     async dispatchAll() {
       for (;;) {
-        const { moved, queued, busy } = await dispatchBatch(parts, batchSize)
-        if (queued > 0) onDeliveries()
+        const { moved, subscriptionIds, busy } = await dispatchBatch(parts, batchSize)
+        if (subscriptionIds.length > 0) onDeliveries(subscriptionIds)
         if (moved === 0 && !busy) return
       }
     },

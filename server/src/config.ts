@@ -76,6 +76,7 @@ export function readConfig(env: Environment = process.env): Config {
   const vault = readVault(get, problems)
   const config: Config = {
     mode,
+    role: get(rows.role, 'all'),
     host: get(rows.host, '127.0.0.1'),
     port,
     baseUrl,

@@ -118,6 +118,8 @@ async function runUnlocked(
     rateLimitScale: config.rateLimitScale,
     metricsToken: config.metricsToken,
     billingCatalog: await readBillingCatalog(config.billingCatalogFile),
+    answers: config.role !== 'worker',
+    runsOperations: config.role !== 'api',
     log,
   })
   worker = createMailWorker({ database: service.database, mailer, secrets, clock: systemClock, log })
@@ -129,7 +131,10 @@ async function runUnlocked(
     }
     await sayHowToBegin(config, service.database, keys)
     service.nativeUpgrade.start()
-    service.dispatcher.start()
+    if (config.role !== 'api') {
+      service.deliveries.start()
+      service.dispatcher.start()
+    }
     if (!told.aborted) await serve(config, log, service, told)
   } finally {
     await worker.close()

@@ -49,6 +49,7 @@ import { family } from './surfaces/http/family.ts'
 import { createHttpSurface, type HttpSurface } from './surfaces/http/server.ts'
 import { type Contract, projectContract } from './surfaces/openapi/contract.ts'
 import { createPlatformContract } from './surfaces/openapi/platform-contract.ts'
+import { webhookDeliveries } from './webhook-deliveries.ts'
 import { workKinds } from './work.ts'
 
 /** The service on a database that is there: what `main.ts`, the tests and the benchmark start. */
@@ -75,6 +76,8 @@ export interface ServiceOptions {
   readonly metricsToken?: string | null | undefined
   /** What accounts can subscribe to; the software itself asks for no money. */
   readonly billingCatalog?: BillingCatalog | undefined
+  /** Does this process answer requests, beside those about itself? It does unless said otherwise. */
+  readonly answers?: boolean
   /** Does this process carry long-running operations on? It does unless said otherwise. */
   readonly runsOperations?: boolean
   readonly log: Log
@@ -82,6 +85,8 @@ export interface ServiceOptions {
   /** Holds every answer against its declared schema; for tests. */
   readonly checkResponses?: boolean
 }
+
+type DeliveryWorker = ReturnType<typeof webhookDeliveries.createWorker>
 
 export interface Service {
   readonly database: Database
@@ -95,6 +100,8 @@ export interface Service {
   readonly operationRunner: Pick<OperationRunner, 'wake' | 'close'> | undefined
   /** Takes events out of the outbox, once it is started. */
   readonly dispatcher: Pick<Dispatcher, 'start' | 'dispatchAll'>
+  /** Sends the deliveries of webhooks, once it is started. */
+  readonly deliveries: Pick<DeliveryWorker, 'start' | 'deliverAll'>
   /** After the HTTP surface has drained. */
   close(): Promise<void>
 }
@@ -135,12 +142,13 @@ export function createService(options: ServiceOptions): Service {
   const links = createLinks(baseUrl)
   const catalogue = createCatalogue(nativeModules)
   const standings = createStandings({ database, catalogue, clock })
-  const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: () => {} })
   const safeFetch = createSafeFetch({
     allowPrivate: options.allowPrivateDestinations ?? false,
     ...(options.extraCaFile !== undefined && { extraCaFile: options.extraCaFile }),
     dnsServers: options.dnsServers ?? [],
   })
+  const deliveries = webhookDeliveries.createWorker({ database, standings, secrets, safeFetch, clock, log })
+  const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: deliveries.wake })
   const transact: AttemptParts['transact'] = (mode, caller, work) =>
     share.run(caller.tenantId, () => database.transact(mode, caller, work))
   const operationRunner =
@@ -250,6 +258,7 @@ export function createService(options: ServiceOptions): Service {
       family('tenant', tenantRegistry.operations, counted(tenants)),
       family('tenant', tenantVisitorRegistry.operations, counted(tenantVisitors)),
     ],
+    onlyProbes: options.answers === false,
     cookieName: cookie.name,
     isTenantDomain: createTenantDomains({ database, clock }).isTenantDomain,
     trustedProxies: options.trustedProxies,
@@ -269,8 +278,10 @@ export function createService(options: ServiceOptions): Service {
     nativeUpgrade,
     operationRunner,
     dispatcher,
+    deliveries,
     async close() {
       stopMaintenance()
+      await Promise.all([dispatcher.close(), deliveries.close()])
       await operationRunner?.close()
       const upgraded = nativeUpgrade.stop()
       await Promise.all([diagnostics.close(), lastUse.close(), safeFetch.close()])

@@ -33,6 +33,7 @@ export interface Setting<T> {
 }
 
 const modes = ['development', 'production'] as const
+const roles = ['all', 'api', 'worker'] as const
 const keyHolders = ['local', 'environment', 'vault'] as const
 
 export const rows = {
@@ -42,6 +43,14 @@ export const rows = {
     fallback: 'development',
     description: 'In production nothing is made up: the demo is off, and what a real service needs is required.',
     read: (text) => oneOf(modes, text),
+  }),
+  role: setting({
+    name: 'PORTICO_ROLE',
+    values: roles.join(', ').replace(/, (\w+)$/, ' or $1'),
+    fallback: 'all',
+    description:
+      'What this process does. An api answers requests, a worker sends webhooks and carries long operations on; of each there may be any number on one database. The port of a worker has `/healthz`, `/readyz` and `/metrics` alone.',
+    read: (text) => oneOf(roles, text),
   }),
   host: setting({
     name: 'PORTICO_HOST',

@@ -43,7 +43,8 @@ export interface HttpSurface {
 }
 
 export function createHttpSurface(options: HttpSurfaceOptions): HttpSurface {
-  const { families, clock, baseUrl, cookieName, log, stalledAfterMs = 60_000 } = options
+  const { clock, baseUrl, cookieName, log, stalledAfterMs = 60_000 } = options
+  const families = options.onlyProbes ? [] : options.families
   const state: SendState = { draining: false }
   const hostKind = createHostCheck(baseUrl, options.isTenantDomain)
   const crossSite = createCrossSiteCheck(baseUrl)

@@ -16,6 +16,8 @@ export interface SystemParts {
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>
   /** What `/metrics` has to be asked with. Null: the route does not exist. Absent: everybody may read it. */
   readonly metricsToken?: string | null | undefined
+  /** What the process tells about itself is all it answers: it is there for other work. */
+  readonly onlyProbes?: boolean
 }
 
 export interface SystemRoute {
@@ -29,9 +31,7 @@ export function createSystemRoutes(
   parts: SystemParts & { readonly families: readonly Family[] },
   state: SendState,
 ): readonly SystemRoute[] {
-  const docs = createDocsPage()
-  return [
-    { path: '/', answer: () => ({ status: 302, headers: { location: '/docs' }, payload: '' }) },
+  const probes: readonly SystemRoute[] = [
     { path: '/healthz', onAnyHost: true, answer: () => json(200, { status: 'ok' }) },
     { path: '/readyz', onAnyHost: true, answer: () => answerReadiness(parts, state) },
     {
@@ -42,6 +42,12 @@ export function createSystemRoutes(
         return { status: 200, headers: { 'content-type': contentType }, payload: text }
       },
     },
+  ]
+  if (parts.onlyProbes) return probes
+  const docs = createDocsPage()
+  return [
+    { path: '/', answer: () => ({ status: 302, headers: { location: '/docs' }, payload: '' }) },
+    ...probes,
     ...docs.paths.map((path) => ({
       path,
       answer: ({ headers }: IncomingMessage) => docs.answer(path, headers['accept-encoding']),

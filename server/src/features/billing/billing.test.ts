@@ -88,7 +88,7 @@ describe('usage', () => {
     expect(await recordsOf(first)).toEqual({ [today()]: 5 })
     expect(await recordsOf(second)).toEqual({ [today()]: 1 })
     const { items } = (await usage(`?saasAppId=${second.appId}`)).json
-    expect(items.map(({ saasAppId }) => saasAppId)).toEqual([second.appId, second.appId])
+    expect(items.map(({ saasAppId }) => saasAppId)).toEqual([second.appId, second.appId, second.appId])
     expect(items.every(({ measuredAt }) => measuredAt === new Date(now).toISOString())).toBe(true)
   })
 
@@ -111,11 +111,13 @@ describe('usage', () => {
     expect(resources).toEqual([
       { resourceKey: 'records', measured: true },
       { resourceKey: 'storageBytes', measured: true },
-      { resourceKey: 'deliveries', measured: false },
+      { resourceKey: 'deliveries', measured: true },
       { resourceKey: 'submissions', measured: false },
       { resourceKey: 'aiChunks', measured: false },
     ])
-    expect(new Set(items.map(({ resourceKey }) => resourceKey))).toEqual(new Set(['records', 'storageBytes']))
+    expect(new Set(items.map(({ resourceKey }) => resourceKey))).toEqual(
+      new Set(['records', 'storageBytes', 'deliveries']),
+    )
   })
 
   test('of a day that is over the last measure stands', async () => {
@@ -135,6 +137,31 @@ describe('usage', () => {
     expect(await recordsOf(first, `?from=${dayBefore}&to=${dayBefore}`)).toEqual({ [dayBefore]: atFirst! + 4 })
   })
 
+  test('what is counted by day is told for its day, also what came after the last measure of it', async () => {
+    const attempts = (count: number) =>
+      platform.db.database.as('portico_system', (tx) =>
+        tx.rows(sql`INSERT INTO portico.webhook_usage (app_id, day, attempts) VALUES (${first.appId}, ${today()}::date, ${count})
+          ON CONFLICT (app_id, day) DO UPDATE SET attempts = portico.webhook_usage.attempts + excluded.attempts`),
+      )
+    const deliveriesOf = async (period: string) => {
+      const { items } = (await usage(`?saasAppId=${first.appId}&${period}`)).json
+      return items.filter((item) => item.resourceKey === 'deliveries').map(({ day, quantity }) => [day, quantity])
+    }
+    now += 24 * hourMs
+    const dayBefore = today()
+    await attempts(3)
+    expect(await deliveriesOf(`from=${dayBefore}`)).toEqual([[dayBefore, 3]])
+    await snapshots()
+    await attempts(2)
+    now += 24 * hourMs
+    await attempts(1)
+    await snapshots()
+    expect(await deliveriesOf(`from=${dayBefore}`)).toEqual([
+      [today(), 1],
+      [dayBefore, 5],
+    ])
+  })
+
   test('processes that measure at once measure each application once', async () => {
     const counts = await Promise.all([snapshots(), snapshots(), snapshots()])
     expect(counts.reduce((sum, count) => sum + count)).toBe(2)
@@ -149,7 +176,7 @@ describe('usage', () => {
       return items
     })
     const of = (day: string) => blocked.filter((item) => item.day === day).map(({ resourceKey }) => resourceKey)
-    expect(of(today())).toEqual(['records'])
+    expect(of(today())).toEqual(['records', 'deliveries'])
     await snapshots()
     now += 60_000
     const again = await asAdministrator(platform.db.connection, async (admin) => {
@@ -161,6 +188,7 @@ describe('usage', () => {
     })
     expect(again.map(({ resourceKey, measuredAt }) => [resourceKey, measuredAt])).toEqual([
       ['records', new Date(now).toISOString()],
+      ['deliveries', new Date(now).toISOString()],
       ['storageBytes', new Date(now - 60_000).toISOString()],
     ])
   })
@@ -184,9 +212,9 @@ describe('usage', () => {
     const counted = await platform.db.database.as('portico_app', async (tx) => {
       await tx.rows(sql`SELECT set_config('portico.account_id', ${stranger.accountId}, true)`)
       const application = { saasAppId: first.appId, schemaName: first.schemaName }
-      return measureApplication(tx, application, () => 1000)
+      return measureApplication(tx, application, '2026-09-14', () => 1000)
     })
-    expect(counted.map(({ resourceKey }) => resourceKey)).not.toContain('records')
+    expect(counted.map(({ resourceKey }) => resourceKey)).toEqual(['storageBytes'])
   })
 
   test.each([

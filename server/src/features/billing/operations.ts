@@ -102,7 +102,7 @@ async function measureNow(
   const rows: store.UsageRow[] = []
   for (const application of applications) {
     const { saasAppId } = application
-    for (const { resourceKey, quantity } of await measureApplication(tx, application, withinMs)) {
+    for (const { resourceKey, quantity } of await measureApplication(tx, application, dayOf(now), withinMs)) {
       rows.push({ saasAppId, day: dayOf(now), resourceKey, quantity, measuredAt: new Date(now).toISOString() })
     }
   }

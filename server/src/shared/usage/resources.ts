@@ -8,10 +8,10 @@ export interface MeasuredApplication {
 }
 
 /**
- * Says how much of a resource the application has now; undefined where that cannot be said. One statement, issued at once,
+ * Says how much of a resource the application has now, or had on the day (UTC) where it is counted by day; undefined where that cannot be said. One statement, issued at once,
  * without awaiting anything before: it has to leave together with its time limit (`measure.ts`).
  */
-type Measure = (tx: Tx, application: MeasuredApplication) => Promise<number | undefined>
+type Measure = (tx: Tx, application: MeasuredApplication, day: string) => Promise<number | undefined>
 
 export interface MeteredResource {
   readonly label: string
@@ -19,6 +19,8 @@ export interface MeteredResource {
   readonly description: string
   /** Null where nothing of it can exist yet: it is then told as not measured, and never as zero. */
   readonly measure: Measure | null
+  /** What happened on a day, and not what there is: yesterday's is measured once more today. */
+  readonly byDay?: true
 }
 
 async function quantityOf(found: Promise<{ quantity: number | null }[]>): Promise<number | undefined> {
@@ -26,10 +28,7 @@ async function quantityOf(found: Promise<{ quantity: number | null }[]>): Promis
   return row?.quantity ?? undefined
 }
 
-/**
- * What applications are metered by. The feature that brings a resource adds its statement here; where it counts what
- * happens on a day, and not what there is, it also has to have yesterday measured once more after midnight.
- */
+/** What applications are metered by. The feature that brings a resource adds its statement here. */
 export const meteredResources = {
   records: {
     label: 'Records',
@@ -55,8 +54,15 @@ export const meteredResources = {
   deliveries: {
     label: 'Webhook deliveries',
     unit: 'delivery',
-    description: 'Attempts to deliver an event to a webhook.',
-    measure: null,
+    description: 'Attempts to deliver an event to a webhook, on the day (UTC).',
+    byDay: true,
+    measure: (tx, { saasAppId }, day) =>
+      quantityOf(
+        tx.rows<{ quantity: number }>(sql`
+          SELECT coalesce((SELECT u.attempts FROM portico.webhook_usage u
+            WHERE u.app_id = a.app_id AND u.day = ${day}::date), 0) AS quantity
+          FROM portico.application a WHERE a.app_id = ${saasAppId}`),
+      ),
   },
   submissions: {
     label: 'Form submissions',
@@ -77,3 +83,4 @@ export const resourceKeys = Object.keys(meteredResources) as ResourceKey[]
 export const resourceOf = (key: ResourceKey): MeteredResource => meteredResources[key]
 /** Those that have a source. */
 export const measuredKeys = resourceKeys.filter((key) => resourceOf(key).measure !== null)
+export const measuredByDay = measuredKeys.filter((key) => resourceOf(key).byDay === true)

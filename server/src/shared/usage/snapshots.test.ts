@@ -56,9 +56,12 @@ test('an application that somebody has locked misses a figure, and keeps no othe
   })
   const measured = await db.database.as('portico_owner', (tx) =>
     tx.rows<{ id: string; resource: string }>(
-      sql`SELECT app_id AS id, resource FROM portico.usage_daily ORDER BY 1, 2`,
+      sql`SELECT DISTINCT app_id AS id, resource FROM portico.usage_daily ORDER BY 1, 2`,
     ),
   )
   const of = ({ appId }: { appId: string }) => measured.filter(({ id }) => id === appId).map(({ resource }) => resource)
-  expect([of(locked), of(free)]).toEqual([['records'], ['records', 'storageBytes']])
+  expect([of(locked), of(free)]).toEqual([
+    ['deliveries', 'records'],
+    ['deliveries', 'records', 'storageBytes'],
+  ])
 })

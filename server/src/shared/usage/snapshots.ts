@@ -2,7 +2,7 @@ import sql from 'sql-template-tag'
 import type { Clock } from '../../kernel/clock.ts'
 import type { Database } from '../database/database.ts'
 import { type Figure, measureApplication } from './measure.ts'
-import type { MeasuredApplication } from './resources.ts'
+import { type MeasuredApplication, measuredByDay } from './resources.ts'
 
 interface DueApplication extends MeasuredApplication {
   readonly accountId: string
@@ -68,15 +68,20 @@ function takeSnapshot(database: Database, application: DueApplication, now: numb
     const done = await tx.rows(sql`SELECT FROM portico.usage_daily u
       WHERE u.account_id = ${accountId} AND u.app_id = ${saasAppId} AND ${recently(now)} LIMIT 1`)
     if (done.length > 0) return false
-    const figures = await measureApplication(tx, application, () => figureWithinMs)
-    await tx.rows(upserting(application, figures, now))
-    return figures.length > 0
+    const within = () => figureWithinMs
+    const today = await measureApplication(tx, application, dayOf(now), within)
+    await tx.rows(upserting(application, today, dayOf(now), now))
+    // What happened yesterday after it was measured last.
+    const yesterday = dayOf(now - 24 * 60 * 60 * 1000)
+    const late = await measureApplication(tx, application, yesterday, within, measuredByDay)
+    await tx.rows(upserting(application, late, yesterday, now))
+    return today.length > 0
   })
 }
 
-function upserting({ accountId, saasAppId }: DueApplication, figures: readonly Figure[], now: number) {
+function upserting({ accountId, saasAppId }: DueApplication, figures: readonly Figure[], day: string, now: number) {
   return sql`INSERT INTO portico.usage_daily (account_id, app_id, day, resource, quantity, measured_at)
-    SELECT ${accountId}, ${saasAppId}, ${dayOf(now)}::date, f."resourceKey", f.quantity, ${new Date(now).toISOString()}
+    SELECT ${accountId}, ${saasAppId}, ${day}::date, f."resourceKey", f.quantity, ${new Date(now).toISOString()}
     FROM json_to_recordset(${JSON.stringify(figures)}::json) AS f ("resourceKey" text, quantity bigint)
     ON CONFLICT (account_id, app_id, day, resource)
       DO UPDATE SET quantity = EXCLUDED.quantity, measured_at = EXCLUDED.measured_at`

@@ -24,6 +24,7 @@ function problemsOf(env: Environment): readonly string[] {
 test('an empty environment is a development service on this machine', () => {
   expect(readConfig({})).toEqual({
     mode: 'development',
+    role: 'all',
     host: '127.0.0.1',
     port: 8080,
     baseUrl: 'http://127.0.0.1:8080',

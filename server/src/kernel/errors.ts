@@ -56,6 +56,7 @@ const table = {
     status: 400,
     message: 'The columns of the file do not fit. Nothing was written; `details` names each that does not.',
   },
+  import_rows_invalid: { status: 400, message: 'No row of the file could be taken. `errorsUrl` says why of each.' },
   import_too_large: { status: 400, message: 'The file has more than 1,000,000 rows. Import it in parts.' },
   export_too_large: {
     status: 400,

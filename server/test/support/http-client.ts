@@ -47,7 +47,7 @@ export function createHttpClient(
       { agent, port, method, path, headers: headersOf(sent, payload) },
       payload,
     )
-    const isJson = /json/.test(headers['content-type'] ?? '') && received !== ''
+    const isJson = /\bjson/.test(headers['content-type'] ?? '') && received !== ''
     const json = (isJson ? JSON.parse(received) : {}) as T & Partial<ErrorBody>
     const correlationId = String(headers['x-correlation-id'])
     const answer: Answer<T> = { status, headers, correlationId, text: received, json }

@@ -52,6 +52,8 @@ function requestsTo(module: Module, made: () => ModuleRecords): Record<string, (
     [id('Archive')]: archived,
     [id('Restore')]: () => ({ ...live(), body: {} }),
     [id('Assign')]: () => ({ ...live(), body: { locationId: null } }),
+    [id('Export')]: () => ({ body: { format: 'csv' }, status: 202 }),
+    [id('Import')]: () => ({ body: { format: 'csv', content: 'externalKey\n' }, status: 202 }),
     [id('Batch')]: () => ({ body: { items: [{ operation: 'create', ...newRecord(module) }] } }),
   }
 }

@@ -1,6 +1,6 @@
 import { Failure, type FailureOptions } from '../../kernel/errors.ts'
 import type { BatchItem } from '../../shared/records/batch.ts'
-import type { RecordRow } from '../../shared/records/record.ts'
+import { flatRow, type RecordRow } from '../../shared/records/record.ts'
 import type { RecordScope } from '../../shared/records/scope.ts'
 import type { CreateBody, UpdateBody } from '../../shared/records/work.ts'
 
@@ -37,18 +37,7 @@ export function nestedItem(item: FlatBody): BatchItem {
 
 /** A record as its module shows it. Fields that the caller may not read are absent. */
 export function rowOf(row: RecordRow, { access }: Pick<RecordScope, 'access'>) {
-  return {
-    recordId: row.record_id,
-    ...Object.fromEntries(access.readable.map((field) => [field.fieldKey, row[field.column] ?? null])),
-    ownerUserId: row.owner_user_id,
-    dataRoleId: row.data_role_id,
-    locationId: row.location_id,
-    externalKey: row.external_key,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    archivedAt: row.archived_at,
-    revision: row.revision,
-  }
+  return flatRow(row, access.readable)
 }
 
 /** Where a problem is in a flat body: `emails[0].address`, not `fields.emails[0].address`. */

@@ -1,4 +1,5 @@
+import { exchangeOperations } from './exchange.ts'
 import { readingOperations } from './reading.ts'
 import { writingOperations } from './writing.ts'
 
-export const recordOperations = [...readingOperations, ...writingOperations]
+export const recordOperations = [...readingOperations, ...writingOperations, ...exchangeOperations]

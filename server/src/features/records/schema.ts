@@ -11,18 +11,21 @@ import {
   Total,
   Uuid,
 } from '../../kernel/schemas.ts'
-import { operators } from '../../shared/catalogue/data-types.ts'
 import {
   Actor,
   dataRoleId,
   expectedRevision,
   externalKey,
+  fieldKeys,
+  filter,
+  includeArchived,
   locationId,
   ownerUserId,
   Placement,
   participants,
   recordId,
   search,
+  sort,
 } from '../../shared/records/shapes.ts'
 
 /** Shapes of records (specification 2.8 and 4.2, contract 4). */
@@ -119,22 +122,6 @@ export const UpsertBody = Strict(
   { title: 'RecordUpsert', 'x-object-example': 'upsert' },
 )
 
-const filter = Type.Unsafe<unknown>(
-  Type.Object(
-    {},
-    {
-      additionalProperties: true,
-      description:
-        'A tree: `{"and": […]}`, `{"or": […]}`, `{"not": …}`, `{"field", "op", "value"}` or `{"related": "<reference field or relationship>", "some": …}`. ' +
-        'At most 5 levels and 50 comparisons. Text compares without regard to case. Values: `$me`, `$now`, `$today`.',
-      'x-object-example': 'filter',
-      'x-filter-operators': operators,
-    },
-  ),
-)
-
-const includeArchived = Type.Boolean({ description: 'Archived records too?', default: false, examples: [false] })
-
 export const SearchBody = Strict(
   {
     page: Type.Optional(
@@ -150,24 +137,10 @@ export const SearchBody = Strict(
       Type.String({ maxLength: 50_000, description: 'The nextCursor of the page before.', examples: ['mS3Zb1…'] }),
     ),
     pageSize: Type.Optional(PageSize()),
-    sort: Type.Optional(
-      Type.Union(
-        [
-          Type.String({ description: 'One sort value.', examples: ['created_desc'] }),
-          Type.Array(Type.String(), { minItems: 1, maxItems: 3, description: 'Up to three, the first leads.' }),
-        ],
-        {
-          description:
-            'created, updated, name or the key of a sortable field, with _asc or _desc. Default created_desc. Empty values are the largest.',
-          examples: ['created_desc', ['updated_desc', 'created_desc']],
-        },
-      ),
-    ),
+    sort: Type.Optional(sort),
     filter: Type.Optional(filter),
     search: Type.Optional(search),
-    fields: Type.Optional(
-      Type.Array(Type.String(), { maxItems: 300, description: 'Only these fields.', 'x-object-example': 'fieldKeys' }),
-    ),
+    fields: Type.Optional(fieldKeys),
     expand: Type.Optional(
       Type.Array(Type.String(), {
         maxItems: 10,

@@ -53,12 +53,12 @@ export async function attempt(
   try {
     if (claimed.status === 'cancelling') throw new Cancelled()
     if (attempts > attemptsMax) throw fail('operation_given_up')
-    const { status, result } = await kind.run(
+    const { status, result, error } = await kind.run(
       workOf(parts, claimed, signal, (step) => {
         last = step
       }),
     )
-    await end({ status, result, error: null })
+    await end({ status, result, error: error ? errorBody(error, claimed.correlationId) : null })
     log.info({ ...about, status, ...last.progress }, 'An operation ended.')
   } catch (error) {
     try {

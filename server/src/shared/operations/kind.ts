@@ -1,4 +1,5 @@
 import type { Caller } from '../../kernel/caller.ts'
+import type { Failure } from '../../kernel/errors.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Cursors } from '../cursors.ts'
@@ -76,4 +77,6 @@ export interface WorkEnd {
   readonly status: 'succeeded' | 'partially_succeeded' | 'failed'
   /** A JSON value for whoever asks for the status. */
   readonly result: unknown
+  /** Why it ended as `failed`. */
+  readonly error?: Failure
 }

@@ -103,3 +103,19 @@ export function viewOf(row: RecordRow, access: ObjectAccess, fields: readonly Fi
     },
   }
 }
+
+/** A row with its fields beside what every record has, as modules show it and exports write it. */
+export function flatRow(row: RecordRow, fields: readonly Field[]) {
+  return {
+    recordId: row.record_id,
+    ...Object.fromEntries(fields.map((field) => [field.fieldKey, row[field.column] ?? null])),
+    ownerUserId: row.owner_user_id,
+    dataRoleId: row.data_role_id,
+    locationId: row.location_id,
+    externalKey: row.external_key,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    archivedAt: row.archived_at,
+    revision: row.revision,
+  }
+}

@@ -1,5 +1,6 @@
 import Type from 'typebox'
 import { Nullable, PageSize, Revision, Strict, Timestamp, Total, Uuid } from '../../kernel/schemas.ts'
+import { operators } from '../catalogue/data-types.ts'
 
 /** Shapes that every way to records shares: that of objects, and that of each native module. */
 export const recordId = Uuid('The record.', '0199a1b2-0000-7000-8000-0000000000aa')
@@ -106,3 +107,37 @@ export const History = Strict(
   },
   { title: 'RecordHistory' },
 )
+
+export const filter = Type.Unsafe<unknown>(
+  Type.Object(
+    {},
+    {
+      additionalProperties: true,
+      description:
+        'A tree: `{"and": […]}`, `{"or": […]}`, `{"not": …}`, `{"field", "op", "value"}` or `{"related": "<reference field or relationship>", "some": …}`. ' +
+        'At most 5 levels and 50 comparisons. Text compares without regard to case. Values: `$me`, `$now`, `$today`.',
+      'x-object-example': 'filter',
+      'x-filter-operators': operators,
+    },
+  ),
+)
+
+export const includeArchived = Type.Boolean({ description: 'Archived records too?', default: false, examples: [false] })
+
+export const sort = Type.Union(
+  [
+    Type.String({ description: 'One sort value.', examples: ['created_desc'] }),
+    Type.Array(Type.String(), { minItems: 1, maxItems: 3, description: 'Up to three, the first leads.' }),
+  ],
+  {
+    description:
+      'created, updated, name or the key of a sortable field, with _asc or _desc. Default created_desc. Empty values are the largest.',
+    examples: ['created_desc', ['updated_desc', 'created_desc']],
+  },
+)
+
+export const fieldKeys = Type.Array(Type.String(), {
+  maxItems: 300,
+  description: 'Only these fields.',
+  'x-object-example': 'fieldKeys',
+})

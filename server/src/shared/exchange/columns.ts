@@ -1,0 +1,134 @@
+import { type ErrorDetail, type Failure, fail } from '../../kernel/errors.ts'
+import { Nullable, Strict } from '../../kernel/schemas.ts'
+import { assertValid } from '../../kernel/validation.ts'
+import type { ObjectAccess } from '../access/permissions.ts'
+import { isReadOnly } from '../catalogue/data-types.ts'
+import type { Field } from '../catalogue/field.ts'
+import { dataRoleId, externalKey, locationId, ownerUserId } from '../records/shapes.ts'
+import type { UpdateBody } from '../records/work.ts'
+import { unescapedCell, valueOfCell } from './cells.ts'
+import type { ImportOptions } from './schema.ts'
+
+/** What the columns of a file, or the properties of its lines, mean for a record. */
+export type Target =
+  | { readonly name: string; readonly field: Field }
+  | { readonly name: EnvelopeName; readonly field?: undefined }
+
+const envelope = { externalKey, ownerUserId, dataRoleId, locationId }
+export type EnvelopeName = keyof typeof envelope
+const envelopeShape = Strict(
+  Object.fromEntries(Object.entries(envelope).map(([name, shape]) => [name, Nullable(shape)])),
+  { required: [] },
+)
+
+/** Columns that exports have, and that the service sets. */
+const setByService: ReadonlySet<string> = new Set(['recordId', 'createdAt', 'updatedAt', 'archivedAt', 'revision'])
+
+/** `left out`: there is such a thing, and nobody writes it. Undefined: there is none, as far as the caller may know. */
+function targetNamed(name: string, access: ObjectAccess): Target | 'left out' | undefined {
+  if (Object.hasOwn(envelope, name)) return { name: name as EnvelopeName }
+  const field = access.readableByKey.get(name)
+  if (!field) return setByService.has(name) ? 'left out' : undefined
+  return isReadOnly(field) ? 'left out' : { name, field }
+}
+
+/** Throws for a mapping that leads to what is not there, to what nobody writes, or twice to the same. */
+export function requireMapping(mapping: ImportOptions['mapping'], access: ObjectAccess): void {
+  const details: ErrorDetail[] = []
+  const named = new Set<string>()
+  for (const [column, name] of Object.entries(mapping ?? {})) {
+    const refuse = (code: string, message: string) => details.push({ field: `mapping.${column}`, code, message })
+    const target = targetNamed(name, access)
+    if (target === undefined) refuse('unknown_field', 'There is no such field.')
+    else if (target === 'left out') refuse('field_read_only', 'The service sets this field.')
+    else if (named.has(name)) refuse('validation_failed', 'Another column leads to the same field.')
+    named.add(name)
+  }
+  const [first] = details
+  if (first) throw fail(first.code as 'unknown_field', { details: details.slice(0, 20) })
+}
+
+/** What each column of the header means; undefined for those that are not read. Throws `import_columns_invalid`. */
+export function columnsOf(
+  header: readonly string[],
+  { mapping }: Pick<ImportOptions, 'mapping'>,
+  access: ObjectAccess,
+): readonly (Target | undefined)[] {
+  const details: ErrorDetail[] = []
+  const refuse = (field: string, message: string) =>
+    details.push({ field: field === '' ? 'header' : field, code: 'import_columns_invalid', message })
+  const seen = new Set<string>()
+  const targets = header.map((column) => {
+    const name = mapping === undefined ? column : Object.hasOwn(mapping, column) ? mapping[column]! : undefined
+    if (name === undefined) return undefined
+    if (seen.has(column)) refuse(column, 'There are two columns of this name.')
+    seen.add(column)
+    const target = targetNamed(name, access)
+    if (target === undefined)
+      refuse(column, 'There is no such field. Map the column to one, or leave it out of `mapping`.')
+    return target === 'left out' ? undefined : target
+  })
+  for (const column of Object.keys(mapping ?? {})) {
+    if (!header.includes(column)) refuse(column, 'The file has no such column.')
+  }
+  if (details.length > 0) throw fail('import_columns_invalid', { details: details.slice(0, 20) })
+  return targets
+}
+
+/** A row as the body of a record: what a client would have sent. Throws what is wrong with it. */
+export function bodyOfCells(
+  cells: readonly string[],
+  targets: readonly (Target | undefined)[],
+  { emptyCells }: Pick<ImportOptions, 'emptyCells'>,
+): UpdateBody {
+  if (cells.length !== targets.length) {
+    const message = `Expected ${targets.length} cells, as in the header; there are ${cells.length}.`
+    throw fail('validation_failed', { field: 'row', message })
+  }
+  const named: [Target, unknown][] = []
+  for (const [index, target] of targets.entries()) {
+    const cell = cells[index]!
+    if (!target) continue
+    if (cell !== '') named.push([target, target.field ? valueOfCell(cell, target.field) : unescapedCell(cell)])
+    else if (emptyCells === 'clear') named.push([target, null])
+  }
+  return bodyOf(named)
+}
+
+/** The same of a line of JSON. */
+export function bodyOfLine(
+  line: Readonly<Record<string, unknown>>,
+  { mapping }: Pick<ImportOptions, 'mapping'>,
+  access: ObjectAccess,
+): UpdateBody {
+  const named: [Target, unknown][] = []
+  for (const [property, value] of Object.entries(line)) {
+    const name = mapping === undefined ? property : Object.hasOwn(mapping, property) ? mapping[property]! : undefined
+    if (name === undefined) continue
+    const target = targetNamed(name, access)
+    if (target === undefined) throw fail('unknown_field', { field: property })
+    if (target !== 'left out') named.push([target, value])
+  }
+  return bodyOf(named)
+}
+
+function bodyOf(named: readonly (readonly [Target, unknown])[]): UpdateBody {
+  const fields: Record<string, unknown> = {}
+  const rest: Record<string, unknown> = {}
+  for (const [{ name, field }, value] of named) (field ? fields : rest)[name] = value
+  assertValid(envelopeShape, rest)
+  return { ...rest, fields }
+}
+
+/** A problem of a row as it is told: which row, and which field of it. */
+export function errorLine(
+  row: number,
+  { code, message, details }: Pick<Failure, 'code' | 'message' | 'details'>,
+): string {
+  const told = (details ?? []).map((detail) => ({ ...detail, field: detail.field.replace(/^fields\./, '') }))
+  const [first] = told
+  const line = first
+    ? { row, field: first.field, code: first.code, message: first.message }
+    : { row, field: null, code, message }
+  return `${JSON.stringify(told.length > 1 ? { ...line, details: told } : line)}\n`
+}

@@ -1,8 +1,7 @@
 import sql, { empty, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
-import { noteEmitted } from '../../shared/outbox/emitted.ts'
-import { eventVersion } from '../../shared/outbox/event-types.ts'
+import { emitEvents } from '../../shared/outbox/emit.ts'
 import type { DisabledReason } from './schema.ts'
 
 /** Every SQL statement about subscriptions. They run bound to the organisation of the caller. */
@@ -170,11 +169,10 @@ export interface NewTest {
 
 /** An event for one subscription alone, on the way of all events. */
 export async function insertTest(tx: Tx, caller: Caller, { eventId, subscriptionId, now }: NewTest): Promise<void> {
-  const { organizationId, appId, actor } = caller
+  const { organizationId } = caller
   const data = { organizationId, subscriptionId, message: 'This is a test of the subscription.' }
-  noteEmitted(tx)
-  await tx.rows(sql`INSERT INTO portico.outbox (organization_id, event_id, app_id, event_key, event_version, occurred_at,
-      subject_type, subject_id, actor_kind, actor_id, data, subscription_id)
-    VALUES (${organizationId}, ${eventId}, ${appId}, 'webhook.test', ${eventVersion}, ${now}, 'webhook_subscription',
-      ${subscriptionId}, ${actor.kind}, ${actor.id}, ${JSON.stringify(data)}, ${subscriptionId})`)
+  const subject = { subject_id: subscriptionId, subscription_id: subscriptionId }
+  await emitEvents(tx, { ...caller, eventKey: 'webhook.test', subjectType: 'webhook_subscription' }, [
+    { event_id: eventId, occurred_at: now, ...subject, data },
+  ])
 }

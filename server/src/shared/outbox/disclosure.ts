@@ -23,7 +23,16 @@ export interface Standing {
 /** What decides whether somebody may know of an event; `data` matters for relationships alone. */
 export type EventHead = Pick<
   StoredEvent,
-  'organizationId' | 'eventKey' | 'objectId' | 'ownerUserId' | 'dataRoleId' | 'locationId' | 'data'
+  | 'organizationId'
+  | 'eventKey'
+  | 'subjectType'
+  | 'actorKind'
+  | 'actorId'
+  | 'objectId'
+  | 'ownerUserId'
+  | 'dataRoleId'
+  | 'locationId'
+  | 'data'
 >
 
 /** Those of the events that the bearer may know of, in their order. Events of other organisations than the caller's are lifecycle events. */
@@ -67,8 +76,14 @@ function mayKnow(event: EventHead, { caller, profile, active }: Standing): boole
   if (event.organizationId !== caller.organizationId && !type.scopes.includes('app')) return false
   const link = linkOf(event)
   if (link) return profile.objects.has(link.fromObjectKey) && profile.objects.has(link.toObjectKey)
+  // As its status: work may tell of more than who looks at it may see.
+  if (event.subjectType === 'operation') return caller.unrestricted || isOwn(event, caller)
   if (event.objectId === null) return true
   return profile.byObjectId.has(event.objectId) && mayPlace(caller, event)
+}
+
+function isOwn({ actorKind, actorId }: EventHead, { actor }: Caller): boolean {
+  return actorKind === actor.kind && actorId === actor.id
 }
 
 interface LinkEnds {

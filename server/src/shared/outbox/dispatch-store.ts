@@ -30,7 +30,8 @@ export async function moveEvents(tx: Tx, limit: number): Promise<MovedEvent[] | 
       FROM (SELECT * FROM taken ORDER BY written) AS t
       RETURNING e.*)
     SELECT organization_id AS "organizationId", event_id AS "eventId", app_id AS "appId", event_key AS "eventKey",
-      event_version AS "eventVersion", object_id AS "objectId", owner_user_id AS "ownerUserId",
+      event_version AS "eventVersion", subject_type AS "subjectType", actor_kind AS "actorKind",
+      actor_id AS "actorId", object_id AS "objectId", owner_user_id AS "ownerUserId",
       data_role_id AS "dataRoleId", location_id AS "locationId", subscription_id AS "subscriptionId",
       CASE WHEN subject_type = 'relationship' THEN data ELSE '{}'::json END AS data
     FROM moved ORDER BY position`)

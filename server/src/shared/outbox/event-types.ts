@@ -1,6 +1,7 @@
 import Type, { type TObject } from 'typebox'
 import { Nullable, Revision, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import type { Scope } from '../../kernel/scopes.ts'
+import { operationId } from '../operations/schema.ts'
 import { Actor, dataRoleId, externalKey, locationId, ownerUserId, recordId } from '../records/shapes.ts'
 import { Link } from '../relationships/schema.ts'
 import { lifecycleEvents, lifecycleEventVersion } from './lifecycle-events.ts'
@@ -24,6 +25,7 @@ export interface EventType {
   readonly example: object
 }
 
+/** Of the events that are not lifecycle events; those have the version of the specification. */
 export const eventVersion = '2026-11-20'
 
 const organizationId = Uuid('The organization.', '0199a1b2-0000-7000-8000-000000000001')
@@ -100,6 +102,8 @@ const relationshipExample = {
   },
 }
 
+const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [1200] })
+
 const ofAccount = { eventVersion, scopes: ['account'] } as const
 const ofRecords = { ...ofAccount, classification: 'tenant', requires: 'records.read' } as const
 const ofRelationships = { ...ofAccount, classification: 'tenant', requires: 'relationships.read' } as const
@@ -156,6 +160,50 @@ export const eventTypes: readonly EventType[] = [
     description: 'Two records are related no longer.',
     data: RelationshipEvent,
     example: relationshipExample,
+  },
+  {
+    ...ofAccount,
+    eventKey: 'operation.completed',
+    classification: 'operational',
+    requires: 'operations.read',
+    description:
+      'Work that went on after its request has ended: as succeeded, partially_succeeded, failed or cancelled. Told to the credential that began it, and to those without an envelope.',
+    data: Strict({
+      organizationId,
+      operation: Strict(
+        {
+          operationId,
+          type: Type.String({ maxLength: 60, description: 'What it did.', examples: ['records.import'] }),
+          status: Type.Enum(['succeeded', 'partially_succeeded', 'failed', 'cancelled'], {
+            description: 'How it ended.',
+            examples: ['succeeded'],
+          }),
+          progress: Strict(
+            {
+              total: Nullable(count('How much there was to do; null where that was never known.')),
+              processed: count('What was done.'),
+              succeeded: count('What of it was done as asked.'),
+              failed: count('What of it could not be done.'),
+            },
+            { description: 'How far it came.' },
+          ),
+          createdAt: Timestamp('When it was begun.'),
+          completedAt: Timestamp('When it ended.'),
+        },
+        { description: 'The operation. Its status resource says more.' },
+      ),
+    }),
+    example: {
+      organizationId: '0199a1b2-0000-7000-8000-000000000001',
+      operation: {
+        operationId: '0199a1b2-0000-7000-8000-0000000000b1',
+        type: 'records.import',
+        status: 'succeeded',
+        progress: { total: 1200, processed: 1200, succeeded: 1200, failed: 0 },
+        createdAt: '2026-09-14T09:30:00.000Z',
+        completedAt: '2026-09-14T09:30:04.000Z',
+      },
+    },
   },
   {
     ...ofAccount,

@@ -1,8 +1,7 @@
-import sql from 'sql-template-tag'
 import type { Actor } from '../../kernel/caller.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
-import { noteEmitted } from './emitted.ts'
+import { emitEvents } from './emit.ts'
 import {
   type LifecycleData,
   type LifecycleEventKey,
@@ -30,11 +29,7 @@ export async function emitLifecycle(
 ): Promise<void> {
   const { type, idProperty } = lifecycleEvents[eventKey].subject
   const subjectId = (data as Readonly<Record<string, unknown>>)[idProperty]
-  noteEmitted(tx)
-  await tx.rows(sql`INSERT INTO portico.outbox (organization_id, event_id, app_id, event_key, event_version, occurred_at,
-      subject_type, subject_id, actor_kind, actor_id, data)
-    VALUES (${data.organizationId}, ${uuidv7(now)}, ${saasAppId}, ${eventKey}, ${lifecycleEventVersion},
-      ${new Date(now).toISOString()}, ${type}, ${subjectId}, ${actor.kind}, ${actor.id}, ${JSON.stringify(data)})
-    ON CONFLICT (organization_id, transaction_id, event_key, subject_id)
-    DO UPDATE SET occurred_at = excluded.occurred_at, data = excluded.data`)
+  const heading = { organizationId: data.organizationId, appId: saasAppId, actor, eventKey, subjectType: type }
+  const event = { event_id: uuidv7(now), occurred_at: new Date(now).toISOString(), subject_id: String(subjectId), data }
+  await emitEvents(tx, { ...heading, eventVersion: lifecycleEventVersion }, [event])
 }

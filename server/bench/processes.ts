@@ -17,6 +17,7 @@ export async function startService(
   connection: ConnectionSettings,
   dataDir: string,
   nodeOptions: readonly string[],
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Contestant> {
   const { host, port: databasePort, user, password, database } = connection
   const port = await freePort()
@@ -30,6 +31,7 @@ export async function startService(
       PORTICO_DATA_DIR: dataDir,
       PORTICO_DEMO: 'off',
       PORTICO_RATE_LIMIT_SCALE: '900000',
+      ...env,
     },
   })
   await ready(child, port)

@@ -1,10 +1,12 @@
 import sql from 'sql-template-tag'
 import { createTestDatabase } from '../../../../test/support/database.ts'
 import { openTestSecrets } from '../../../../test/support/secrets.ts'
+import { makeSeverable } from '../../../../test/support/severable.ts'
 import { createTenant } from '../../../../test/support/tenants.ts'
 import { testModel } from '../../../../test/support/test-model.ts'
 import { uuidv7 } from '../../../kernel/ids.ts'
 import { createCatalogue } from '../../../shared/catalogue/catalogue.ts'
+import { openDatabase } from '../../../shared/database/database.ts'
 import { createLog } from '../../../shared/log.ts'
 import { createDispatcher } from '../../../shared/outbox/dispatcher.ts'
 import { eventVersion } from '../../../shared/outbox/event-types.ts'
@@ -57,6 +59,8 @@ export async function startDeliveryTestbed() {
   const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: () => {} })
   const safeFetch = createSafeFetch({ allowPrivate: true })
   const workers: DeliveryWorker[] = []
+  const sever = await makeSeverable(testbed.login)
+  const severed = openDatabase({ connection: sever.connection, poolSize: 2 })
   const { a, b } = tenant.organizations
 
   function startWorker(options: Partial<DeliveryWorkerParts> = {}): DeliveryWorker {
@@ -144,6 +148,9 @@ export async function startDeliveryTestbed() {
     secrets,
     standings,
     safeFetch,
+    /** The same database, over a connection that a test can cut. */
+    severed,
+    sever,
     logLines,
     startWorker,
     subscribe,
@@ -180,6 +187,8 @@ export async function startDeliveryTestbed() {
     async stop() {
       await Promise.all(workers.map((worker) => worker.close()))
       await safeFetch.close()
+      await severed.close()
+      await sever.cut()
       await testbed.drop()
     },
   }

@@ -41,9 +41,9 @@ const over = sql`${common}, d.state, NULL::timestamptz AS "nextAttemptAt", d.com
 export async function findDeliveries(tx: Tx, caller: Caller, selection: DeliverySelection): Promise<DeliveryRow[]> {
   const { state, category, limit } = selection
   const isOver = state === 'delivered' || state === 'failed'
-  const page = (parts: Sql, table: Sql, conditions: Sql) => sql`(SELECT ${parts} FROM ${table} d
-    WHERE d.organization_id = ${caller.organizationId} ${conditions} ORDER BY d.delivery_id DESC LIMIT ${limit})`
-  const shared = conditionsOf(caller, selection)
+  const page = (parts: Sql, table: Sql, conditions: Sql) =>
+    sql`(SELECT ${parts} FROM (${newestOf(caller, table, conditions, limit)}) AS d)`
+  const shared = conditionsOf(selection)
   const waiting = [
     shared,
     state === undefined ? empty : sql`AND ${queuedState} = ${state}`,
@@ -69,13 +69,23 @@ export async function findDeliveries(tx: Tx, caller: Caller, selection: Delivery
     ORDER BY d."deliveryId" DESC LIMIT ${limit}`)
 }
 
-function conditionsOf(caller: Caller, selection: DeliverySelection): Sql {
+/**
+ * The newest that the caller may know of. One with an envelope is asked for those of each of its subscriptions: a condition on
+ * all of them would read through everything that is not for it (130 ms of a million deliveries).
+ */
+function newestOf(caller: Caller, table: Sql, conditions: Sql, limit: number): Sql {
+  const newest = (more: Sql) => sql`SELECT d.* FROM ${table} d
+    WHERE d.organization_id = ${caller.organizationId} ${more} ${conditions} ORDER BY d.delivery_id DESC LIMIT ${limit}`
+  if (caller.unrestricted) return newest(empty)
+  return sql`SELECT d.* FROM portico.webhook_subscription s
+    CROSS JOIN LATERAL (${newest(sql`AND d.subscription_id = s.subscription_id`)}) AS d
+    WHERE ${manageable(caller)} ORDER BY d.delivery_id DESC LIMIT ${limit}`
+}
+
+function conditionsOf(selection: DeliverySelection): Sql {
   const { deliveryId, subscriptionId, eventId, eventKey, createdFrom, createdTo, beforeId } = selection
-  const own = sql`AND d.subscription_id = ANY (ARRAY(
-    SELECT s.subscription_id FROM portico.webhook_subscription s WHERE ${manageable(caller)}))`
   return join(
     [
-      caller.unrestricted ? empty : own,
       deliveryId === undefined ? empty : sql`AND d.delivery_id = ${deliveryId}`,
       subscriptionId === undefined ? empty : sql`AND d.subscription_id = ${subscriptionId}`,
       eventId === undefined ? empty : sql`AND d.event_id = ${eventId}`,
@@ -105,18 +115,23 @@ export async function requeue(tx: Tx, { organizationId }: Caller, deliveryId: st
   return rows.length > 0
 }
 
-/** A request has a time limit; of more than these the worker ends the rest, each when it is due. */
+/** A request has a time limit; of more than these the worker ends the rest soon. */
 const endedAtOnceMax = 10_000
 
-/** Ends what waits for a subscription that is disabled or goes. What is under way ends by itself. */
-export async function endQueued(tx: Tx, { organizationId }: Caller, subscriptionId: string, now: string) {
-  await tx.rows(sql`WITH ended AS (
-      DELETE FROM portico.webhook_queue
-      WHERE organization_id = ${organizationId} AND leased_until IS NULL AND delivery_id = ANY (ARRAY(
-        SELECT delivery_id FROM portico.webhook_queue
-        WHERE organization_id = ${organizationId} AND subscription_id = ${subscriptionId} AND leased_until IS NULL
-        LIMIT ${endedAtOnceMax}))
-      RETURNING *)
+/** Ends what waits for a subscription that is disabled or goes. What is under way, or being taken, ends by itself. */
+export async function endQueued(
+  tx: Tx,
+  { organizationId }: Caller,
+  subscriptionId: string,
+  now: string,
+): Promise<void> {
+  await tx.rows(sql`WITH waiting AS MATERIALIZED (
+      SELECT delivery_id FROM portico.webhook_queue
+      WHERE organization_id = ${organizationId} AND subscription_id = ${subscriptionId} AND leased_until IS NULL
+      LIMIT ${endedAtOnceMax} FOR UPDATE SKIP LOCKED),
+    ended AS (
+      DELETE FROM portico.webhook_queue q USING waiting w
+      WHERE q.organization_id = ${organizationId} AND q.delivery_id = w.delivery_id RETURNING q.*)
     INSERT INTO portico.webhook_delivery (organization_id, delivery_id, subscription_id, app_id, event_organization_id,
       event_id, event_key, event_version, created_at, attempts, attempt_count, max_attempts, state, category, completed_at)
     SELECT organization_id, delivery_id, subscription_id, app_id, event_organization_id, event_id, event_key,

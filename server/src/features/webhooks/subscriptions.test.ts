@@ -291,6 +291,17 @@ describe('replacing a subscription', () => {
   })
 })
 
+test('another destination begins with a clean record, the same one does not', async () => {
+  const { subscriptionId } = await made()
+  await service.db.database.as('portico_system', (tx) =>
+    tx.rows(sql`INSERT INTO portico.webhook_health
+      VALUES (${service.app.organizations.a.organizationId}, ${subscriptionId}, 3, now(), NULL)`),
+  )
+  expect((await live.put(subscriptionId, { displayName: 'Renamed' })).json.health.consecutiveFailures).toBe(3)
+  const moved = await live.put(subscriptionId, { destinationUrl: 'https://new.example/' })
+  expect(moved.json.health.consecutiveFailures).toBe(0)
+})
+
 test('a rotation brings a new secret, beside the old one for as long as is asked for', async () => {
   const { subscriptionId, secret } = await made()
   const rotated = (await live.rotate(subscriptionId, { overlapSeconds: 3600 })).json

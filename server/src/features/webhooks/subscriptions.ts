@@ -126,7 +126,8 @@ const replace = operation({
   summary: 'Replace name, destination and events of a subscription, enable or disable it.',
   description: `Its scope stays. From then on deliveries carry what the credential that makes this request may read.
 Without \`enabled\` it stays as it is. Disabling ends the deliveries that wait; they can be tried by hand once it is enabled.
-Enabling begins with a clean record of the receiver. Deliveries that wait go to the new destination.`,
+Enabling it, or another destination, begins with a clean record of the receiver. Deliveries that wait go to the new
+destination.`,
   params: schema.SubscriptionParams,
   body: schema.ReplaceBody,
   ifMatch: true,
@@ -150,7 +151,8 @@ Enabling begins with a clean record of the receiver. Deliveries that wait go to 
     if (!rules.changes(before, facts, caller)) return answer(rules.subscriptionOf(before, context.now))
     await store.replaceSubscription(tx, caller, before.subscriptionId, { ...facts, now })
     if (before.enabled && !enabled) await endQueued(tx, caller, before.subscriptionId, now)
-    if (!before.enabled && enabled) await store.forgetHealth(tx, caller, before.subscriptionId)
+    const isOtherReceiver = destinationUrl !== before.destinationUrl
+    if (isOtherReceiver || (!before.enabled && enabled)) await store.forgetHealth(tx, caller, before.subscriptionId)
     return answer(await recordChange(context, 'updated', before.subscriptionId, before))
   },
 })

@@ -98,6 +98,11 @@ const goodRequests: Record<string, () => GoodRequest> = {
     body: { overlapSeconds: 60 },
   }),
   developerWebhooksTest: () => ({ params: { subscriptionId: world.subscriptionId }, status: 202 }),
+  developerWebhooksRecover: () => ({
+    params: { subscriptionId: world.subscriptionId },
+    body: { since: new Date(Date.now() - 60_000).toISOString() },
+    status: 202,
+  }),
   developerWebhookDeliveriesList: () => ({}),
   developerWebhookDeliveriesGet: () => ({ params: { deliveryId: world.deliveryId } }),
   developerWebhookDeliveriesRetry: () => ({ params: { deliveryId: spare(world.failedDeliveryIds) } }),

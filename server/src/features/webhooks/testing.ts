@@ -26,6 +26,7 @@ export interface FeedPage {
   readonly hasMore: boolean
 }
 
+export const recordCreated = { eventKey: 'record.created', eventVersion: '2026-11-20' }
 export const recordUpdated = { eventKey: 'record.updated', eventVersion: '2026-11-20' }
 export const userCreated = { eventKey: 'user.created', eventVersion: '2026-09-14' }
 export const newSubscription = {

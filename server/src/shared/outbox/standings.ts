@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag'
 import type { Clock } from '../../kernel/clock.ts'
+import type { Tx } from '../../kernel/transaction.ts'
 import { accessProfile, withinScopes } from '../access/permissions.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Database } from '../database/database.ts'
@@ -22,6 +23,19 @@ export interface Standings {
 
 const rememberedMax = 10_000
 
+/** What a credential may know, read in a transaction that is bound to its organisation. */
+export async function standingOf(
+  tx: Tx,
+  keyId: string,
+  { catalogue, clock }: { readonly catalogue: Catalogue; readonly clock: Clock },
+): Promise<Standing | undefined> {
+  const identity = await standingIdentity(tx, { keyId, clock })
+  if (!identity) return undefined
+  const { caller, refusal } = identity
+  const profile = withinScopes(accessProfile(await catalogue.modelFor(tx, caller), caller), caller)
+  return { caller, profile, active: refusal === null }
+}
+
 /** Remembers what it read, and holds it against the epochs each time: two numbers, in one query for all. */
 export function createStandings(parts: {
   readonly database: Pick<Database, 'as' | 'inOrganization'>
@@ -32,13 +46,7 @@ export function createStandings(parts: {
   const remembered = new Map<string, Standing>()
 
   async function read({ keyId, organizationId }: Holder): Promise<Standing | undefined> {
-    const standing = await database.inOrganization(organizationId, async (tx) => {
-      const identity = await standingIdentity(tx, { keyId, clock })
-      if (!identity) return undefined
-      const { caller, refusal } = identity
-      const profile = withinScopes(accessProfile(await catalogue.modelFor(tx, caller), caller), caller)
-      return { caller, profile, active: refusal === null }
-    })
+    const standing = await database.inOrganization(organizationId, (tx) => standingOf(tx, keyId, { catalogue, clock }))
     if (standing) {
       if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value!)
       remembered.set(keyId, standing)

@@ -1,3 +1,4 @@
+import { attemptsMax } from '../../../shared/outbox/dispatch-store.ts'
 import type { SafeFetchOutcome } from '../../../shared/safe-fetch/safe-fetch.ts'
 import type { ClaimedDelivery, Settlement } from './delivery.ts'
 import { evidenceOf } from './evidence.ts'
@@ -25,7 +26,9 @@ export function settlementOf(
   if (attemptCount >= claimed.maxAttempts || !mayRecover(category)) {
     return { ...common, outcome: 'failed', category, dueAt: null }
   }
-  const dueAt = nextAttemptAt({ attemptCount, retryAfter: headers['retry-after'], now, random })
+  // Who asked for a recovery begins a series of its own.
+  const inSeries = attemptCount - Math.max(0, claimed.maxAttempts - attemptsMax)
+  const dueAt = nextAttemptAt({ attemptCount: inSeries, retryAfter: headers['retry-after'], now, random })
   return { ...common, outcome: 'again', category: null, dueAt }
 }
 

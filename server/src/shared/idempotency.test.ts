@@ -6,8 +6,8 @@ import { openTestSecrets } from '../../test/support/secrets.ts'
 import { callerOf, createTenant } from '../../test/support/tenants.ts'
 import type { Caller } from '../kernel/caller.ts'
 import { Failure } from '../kernel/errors.ts'
+import type { Idempotency, StoredResponse } from '../kernel/exchange.ts'
 import { uuidv7 } from '../kernel/ids.ts'
-import type { Idempotency, StoredResponse } from '../kernel/pipeline.ts'
 import { createIdempotency } from './idempotency.ts'
 
 let db: TestDatabase

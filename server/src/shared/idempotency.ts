@@ -3,7 +3,7 @@ import sql from 'sql-template-tag'
 import type { AnyCaller } from '../kernel/caller.ts'
 import type { Clock } from '../kernel/clock.ts'
 import { fail } from '../kernel/errors.ts'
-import type { Idempotency, StoredResponse } from '../kernel/pipeline.ts'
+import type { Idempotency, StoredResponse } from '../kernel/exchange.ts'
 import type { Secrets } from './secrets.ts'
 
 /** How long an answer is replayed (contract 0). The table keeps it a little longer and drops it by partition. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fail } from '../kernel/errors.ts'
+import type { Outcome } from '../kernel/exchange.ts'
 import type { Operation } from '../kernel/operation.ts'
-import type { Outcome } from '../kernel/pipeline.ts'
 import { makeToken } from './identity/tokens.ts'
 import { createLog, type LogLevel, logOutcome } from './log.ts'
 import { lineMax, redactLine } from './redaction.ts'

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import type { ErrorDetail } from '../kernel/errors.ts'
-import type { Outcome } from '../kernel/pipeline.ts'
+import type { Outcome } from '../kernel/exchange.ts'
 import { redactLine, redactValue } from './redaction.ts'
 
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const

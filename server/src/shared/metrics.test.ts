@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Outcome } from '../kernel/exchange.ts'
 import type { Operation } from '../kernel/operation.ts'
-import type { Outcome } from '../kernel/pipeline.ts'
 import { createMetrics } from './metrics.ts'
 
 const outcome = (id: string, status: number, durationMs: number, code?: Outcome['code']): Outcome => ({

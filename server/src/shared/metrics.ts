@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { Outcome } from '../kernel/pipeline.ts'
+import type { Outcome } from '../kernel/exchange.ts'
 
 export interface PoolState {
   readonly total: number

@@ -1,8 +1,8 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { AnyCaller } from '../kernel/caller.ts'
 import { fail } from '../kernel/errors.ts'
+import type { RateState } from '../kernel/exchange.ts'
 import type { RateClass } from '../kernel/operation.ts'
-import type { RateState } from '../kernel/pipeline.ts'
 
 export const rateWindowSeconds = 60
 

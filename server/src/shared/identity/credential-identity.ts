@@ -2,7 +2,7 @@ import sql from 'sql-template-tag'
 import type { ApplicationCredentialKind, Caller, CallerUser } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { Failure } from '../../kernel/errors.ts'
-import type { Identity } from '../../kernel/pipeline.ts'
+import type { Identity } from '../../kernel/exchange.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { requireHolding } from './prove.ts'
 

@@ -1,6 +1,6 @@
 import sql from 'sql-template-tag'
 import type { Clock } from '../../kernel/clock.ts'
-import type { Outcome } from '../../kernel/pipeline.ts'
+import type { Outcome } from '../../kernel/exchange.ts'
 import type { Database } from '../database/database.ts'
 import type { Log } from '../log.ts'
 

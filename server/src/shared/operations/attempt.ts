@@ -1,7 +1,7 @@
 import type { Caller } from '../../kernel/caller.ts'
 import type { Clock } from '../../kernel/clock.ts'
 import { errorBody, errorTable, Failure, fail } from '../../kernel/errors.ts'
-import { StaleIdentity } from '../../kernel/pipeline.ts'
+import { StaleIdentity } from '../../kernel/exchange.ts'
 import type { TransactionMode, Tx } from '../../kernel/transaction.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Cursors } from '../cursors.ts'

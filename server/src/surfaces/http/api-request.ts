@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Request } from '../../kernel/exchange.ts'
 import type { Upload } from '../../kernel/operation.ts'
-import type { Request } from '../../kernel/pipeline.ts'
 import { type Arrival, parseBody, receiveBody } from './body.ts'
 import { cookieOf } from './cookies.ts'
 import { hostName } from './hosts.ts'

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, fail } from '../../kernel/errors.ts'
-import { failed } from '../../kernel/pipeline.ts'
+import { failed } from '../../kernel/serialise.ts'
 import { jsonType } from './send.ts'
 
 /** Node's and llhttp's names for what arrived on a socket without becoming a request. */

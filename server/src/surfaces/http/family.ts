@@ -1,6 +1,7 @@
 import type { AnyCaller } from '../../kernel/caller.ts'
+import type { Request, Response } from '../../kernel/exchange.ts'
 import type { BaseContext, Operation } from '../../kernel/operation.ts'
-import type { Invoke, Request, Response } from '../../kernel/pipeline.ts'
+import type { Invoke } from '../../kernel/pipeline.ts'
 
 /** Operations behind one door: one host, one way to verify who calls. */
 export interface Family {

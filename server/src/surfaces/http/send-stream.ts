@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Response } from '../../kernel/pipeline.ts'
+import type { Response } from '../../kernel/exchange.ts'
 import { dropUnread } from './body.ts'
 import type { SendState } from './send.ts'
 

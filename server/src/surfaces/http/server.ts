@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Clock } from '../../kernel/clock.ts'
 import { Failure, fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
-import { failed } from '../../kernel/pipeline.ts'
+import { failed } from '../../kernel/serialise.ts'
 import { createClientAddress } from './client-address.ts'
 import { answerClientError } from './client-errors.ts'
 import { createCrossSiteCheck } from './cross-site.ts'

@@ -1,5 +1,5 @@
 import { fail } from '../../../kernel/errors.ts'
-import { StaleIdentity } from '../../../kernel/pipeline.ts'
+import { StaleIdentity } from '../../../kernel/exchange.ts'
 import type { BuilderRole } from '../../../kernel/scopes.ts'
 import { recordAudit } from '../../../shared/audit.ts'
 import { type PlatformContext, platformOperation } from '../../../shared/platform-context.ts'

@@ -52,6 +52,8 @@ export interface TestServiceOptions {
   readonly allowPrivateDestinations?: boolean
   readonly rateLimitScale?: number
   readonly trustedProxies?: readonly string[]
+  /** Does it carry long-running operations on? It does unless said otherwise. */
+  readonly runsOperations?: boolean
   readonly clock?: Clock
 }
 
@@ -128,6 +130,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       allowPrivateDestinations: options.allowPrivateDestinations ?? true,
       log: createLog({ level: 'trace', pretty: false, destination: { write: (line) => void logLines.push(line) } }),
       checkResponses: true,
+      runsOperations: options.runsOperations ?? true,
       ...(options.clock && { clock: options.clock }),
     })
     const { port } = await service.http.listen({ host: '127.0.0.1', port: 0 })

@@ -84,9 +84,9 @@ export async function removeChunks(
       SELECT file, number FROM portico.operation_chunk
       WHERE organization_id = ${organizationId} AND operation_id = ${operationId}
         ${file === undefined ? empty : sql`AND file = ${file}`}
-      LIMIT ${limit}) AS some
+      LIMIT ${limit}) AS gone
     WHERE c.organization_id = ${organizationId} AND c.operation_id = ${operationId}
-      AND c.file = some.file AND c.number = some.number
+      AND c.file = gone.file AND c.number = gone.number
     RETURNING c.number`)
   return rows.length
 }

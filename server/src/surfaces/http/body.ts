@@ -79,6 +79,8 @@ export function discard(request: IncomingMessage): void {
     sizeBytes += chunk.length
     if (sizeBytes > discardBytesMax) request.socket.destroy()
   })
+  // What was piped somewhere stands still.
+  request.resume()
 }
 
 /** Turns an arrived body into a value, or throws what is wrong with it. */

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type List, type Row, startContacts } from '../../../test/support/contacts.ts'
 import { searchAll } from '../../../test/support/record-service.ts'
 import { patienceMs, runs, seed } from '../../../test/support/seed.ts'
+import type { TestCredential } from '../../../test/support/tenants.ts'
+import { readFile } from '../../shared/operations/files.ts'
 
 /** Lists and counts of modules (specification 2.7, 4.3 and 8): who sees what, the window, the arguments. */
 let contacts: Awaited<ReturnType<typeof startContacts>>
@@ -114,7 +116,7 @@ function isAsked(one: Made, { search, contactType, contactTypeId, location }: Qu
 
 describe.each(Object.keys(callers) as (keyof typeof callers)[])('what %s sees', (name) => {
   test(
-    `is the same in list, count, get and records search, whatever is asked (seed ${seed})`,
+    `is the same in list, count, get, records search and export, whatever is asked (seed ${seed})`,
     async () => {
       const credential = users()[name]
       const check = async ({ location, ...rest }: Question) => {
@@ -140,11 +142,13 @@ describe.each(Object.keys(callers) as (keyof typeof callers)[])('what %s sees', 
         })
         const conditions = Object.entries(query).filter(([field]) => field !== 'search')
         const filter = { and: conditions.map(([field, value]) => ({ field, op: 'eq', value })) }
-        const searched = await searchAll(contacts.records(credential, 'contacts'), {
+        const selection = {
           ...(rest.search !== undefined && { search: rest.search }),
           ...(conditions.length > 0 && { filter }),
-        })
+        }
+        const searched = await searchAll(contacts.records(credential, 'contacts'), selection)
         expect(searched.records.map((record) => record.recordId).toSorted()).toEqual(expected)
+        expect(await exportedIds(credential, selection)).toEqual(expected)
       }
       await check({})
       await fc.assert(fc.asyncProperty(question, check), runs(25))
@@ -157,7 +161,40 @@ describe.each(Object.keys(callers) as (keyof typeof callers)[])('what %s sees', 
   )
 })
 
+/** What an export of contacts holds, by its ids. */
+async function exportedIds(credential: TestCredential, selection: object): Promise<string[]> {
+  const body = { format: 'ndjson', ...selection }
+  const answer = await contacts.as<{ operationId: string }>(credential, 'ContactsExport', { body })
+  expect(answer.status).toBe(202)
+  const { service } = contacts.running
+  await service.operationRunner!.wake()
+  const owner = { organizationId: contacts.organization.organizationId, operationId: answer.body.operationId }
+  const chunks: Buffer[] = []
+  for await (const chunk of readFile(service.database, owner, 'result')) chunks.push(chunk)
+  const lines = Buffer.concat(chunks).toString().split('\n').slice(0, -1)
+  return lines.map((line) => (JSON.parse(line) as Row).recordId).toSorted()
+}
+
+test.each(Object.keys(callers) as (keyof typeof callers)[])(
+  'what %s finds by global search is what an export holds',
+  async (name) => {
+    for (const words of ['nobel', 'dynamit 1']) {
+      const found: string[] = []
+      for (let page = 1, more = true; more; page++) {
+        const query = { query: words, moduleKey: 'contacts', pageNumber: String(page), pageSize: '200' }
+        const { body } = await contacts.as<List>(users()[name], 'GlobalSearchList', { query })
+        found.push(...body.items.map((row) => row.recordId))
+        more = body.hasMore
+      }
+      expect(found.length).toBeGreaterThan(0)
+      expect(await exportedIds(users()[name], { search: words })).toEqual(found.toSorted())
+    }
+  },
+)
+
 test('somebody without a role is told of no module', async () => {
+  const refused = await contacts.as(users().outsider, 'ContactsExport', { body: { format: 'csv' } })
+  expect(refused.body.code).toBe('object_not_found')
   for (const verb of ['ContactsList', 'ContactsCount', 'ContactsListTypes', 'InvoicesList']) {
     expect((await contacts.as(users().outsider, verb)).body.code, verb).toBe('object_not_found')
   }

@@ -18,7 +18,7 @@ const events = (age: string) => `
   INSERT INTO portico.event (organization_id, event_id, position, app_id, event_key, event_version, occurred_at,
     subject_type, subject_id, actor_kind, actor_id, data, object_id)
   SELECT $1, i.event_id, nextval('portico.event_position'), $2, 'record.created', '2026-11-20', now() - ${age},
-    'record', gen_random_uuid(), 'system', 'bench', json_build_object('organizationId', $1, 'record', json_build_object(
+    'record', gen_random_uuid(), 'system', 'bench', json_build_object('organizationId', $1::uuid, 'record', json_build_object(
       'recordId', gen_random_uuid(), 'objectKey', 'deal', 'fields', json_build_object('name', 'Deal ' || i.n,
       'stage', 'open', 'amount', '12.50', 'probability', 0.5, 'closeDate', '2026-12-24', 'notes', repeat('x', 200)),
       'ownerUserId', NULL, 'dataRoleId', NULL, 'locationId', NULL, 'revision', 1)), $3

@@ -1,5 +1,5 @@
 import type { Claimed } from './claim.ts'
-import { type ClaimedDelivery, suspectAfterFailures } from './delivery.ts'
+import { type ClaimedDelivery, leasedAheadMax, suspectAfterFailures } from './delivery.ts'
 
 /**
  * What a worker has under way, and whose deliveries it will look for next. Subscriptions take turns: who was served goes to the
@@ -74,7 +74,8 @@ export function createAgenda(): Agenda {
       const count = countOf.get(subscriptionId)! - 1
       if (count === 0) countOf.delete(subscriptionId)
       else countOf.set(subscriptionId, count)
-      if (full.delete(subscriptionId)) noted.add(subscriptionId)
+      // A claim for one or two costs as much as a claim for sixteen.
+      if (count < leasedAheadMax / 2 && full.delete(subscriptionId)) noted.add(subscriptionId)
       for (const id of leftOut) noted.add(id)
       leftOut.clear()
     },

@@ -104,7 +104,7 @@ export async function takeBackLostLeases(database: Database, now: number): Promi
           LIMIT 1000 FOR UPDATE SKIP LOCKED),
         again AS (
           UPDATE portico.webhook_queue q
-          SET leased_until = NULL, started_at = NULL, due_at = ${iso(now)}, attempts = l.attempts
+          SET leased_until = NULL, leased_by = NULL, started_at = NULL, due_at = ${iso(now)}, attempts = l.attempts
           FROM lost l
           WHERE q.organization_id = l.organization_id AND q.delivery_id = l.delivery_id
             AND l.lease_number < ${leasesMax}

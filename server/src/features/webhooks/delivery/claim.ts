@@ -1,10 +1,19 @@
 import sql from 'sql-template-tag'
 import type { Database } from '../../../shared/database/database.ts'
 import { type StoredEvent, storedEventColumns } from '../../../shared/outbox/stored-event.ts'
-import { type ClaimedDelivery, type Destination, inFlightMax, leaseMs, suspectAfterFailures } from './delivery.ts'
+import {
+  type ClaimedDelivery,
+  type Destination,
+  inFlightMax,
+  leasedAheadMax,
+  leaseMs,
+  suspectAfterFailures,
+} from './delivery.ts'
 import { queueSettings } from './queue-settings.ts'
 
 export interface Claim {
+  /** Whoever claims. */
+  readonly workerId: string
   /** Whose deliveries may be taken, in the order in which they are served. */
   readonly subscriptionIds: readonly string[]
   /** Those of them that let something wait at this moment. */
@@ -35,15 +44,17 @@ interface Row extends Omit<Destination, 'organizationId' | 'subscriptionId' | 'a
   readonly trigger: ClaimedDelivery['trigger']
   readonly leaseNumber: number
   readonly leasedUntil: string
+  readonly leasedBy: string
   readonly eventBytes: number
 }
 
 const lock = sql`SELECT pg_advisory_xact_lock(7032026, 21)`
 
 /**
- * Takes deliveries that are due: of each subscription the oldest, as many as it may still have under way, and the first of
- * each before the second of any. One process claims at a time, so that the limits hold over all of them. Receivers that fail
- * or are slow share a part of the places, so that however many hang, there is room for the others.
+ * Takes deliveries that are due: of each subscription the oldest, as many as it may still have, and the first of each before
+ * the second of any. One process claims at a time, so that the limits hold over all of them: where two workers have some of
+ * one subscription, they have together no more than may be sent at once. Receivers that fail or are slow share a part of the
+ * places, so that however many hang, there is room for the others.
  *
  * It is not waited until the lease is on disk: when the database crashes within that half second, what was under way is sent
  * once more, as after any crash of a sender.
@@ -57,27 +68,35 @@ export function claimDeliveries(database: Database, claim: Claim): Promise<Claim
       tx.rows(lock),
       tx.rows<Row & StoredEvent>(sql`
         WITH due AS MATERIALIZED (
-          SELECT asked.id, asked.ord, held.room, s.organization_id, q.delivery_id, q.event_organization_id, q.event_id,
-            q.turn,
-            coalesce(h.consecutive_failures >= ${suspectAfterFailures}, false)
-              OR asked.id = ANY (${claim.slowIds}::uuid[]) AS suspect
+          SELECT asked.id, asked.ord, held.room, head.organization_id, q.delivery_id, q.event_organization_id,
+            q.event_id, held.count + q.number AS turn, q.number <= held.room AS fits, receiver.suspect
           FROM unnest(${claim.subscriptionIds}::uuid[]) WITH ORDINALITY AS asked (id, ord)
           CROSS JOIN LATERAL (
-            SELECT greatest(0, ${inFlightMax} - count(*))::integer AS room FROM portico.webhook_queue l
+            SELECT organization_id FROM portico.webhook_queue
+            WHERE subscription_id = asked.id AND leased_until IS NULL AND due_at <= ${iso(claim.now)}
+            ORDER BY due_at, delivery_id LIMIT 1) AS head
+          JOIN portico.webhook_subscription s
+            ON s.organization_id = head.organization_id AND s.subscription_id = asked.id AND s.enabled
+          LEFT JOIN portico.webhook_health h
+            ON h.organization_id = head.organization_id AND h.subscription_id = asked.id
+          CROSS JOIN LATERAL (
+            SELECT coalesce(h.consecutive_failures >= ${suspectAfterFailures}, false)
+              OR asked.id = ANY (${claim.slowIds}::uuid[]) AS suspect) AS receiver
+          CROSS JOIN LATERAL (
+            SELECT count(*) AS count,
+              greatest(0, CASE WHEN receiver.suspect OR coalesce(bool_or(l.leased_by <> ${claim.workerId}::uuid), false)
+                THEN ${inFlightMax}::integer ELSE ${leasedAheadMax}::integer END - count(*))::integer AS room
+            FROM portico.webhook_queue l
             WHERE l.subscription_id = asked.id AND l.leased_until IS NOT NULL) AS held
           CROSS JOIN LATERAL (
-            SELECT *, row_number() OVER (ORDER BY due_at, delivery_id) + ${inFlightMax} - held.room AS turn FROM (
-              SELECT organization_id, delivery_id, event_organization_id, event_id, due_at FROM portico.webhook_queue
+            SELECT *, row_number() OVER (ORDER BY due_at, delivery_id) AS number FROM (
+              SELECT delivery_id, event_organization_id, event_id, due_at FROM portico.webhook_queue
               WHERE subscription_id = asked.id AND leased_until IS NULL AND due_at <= ${iso(claim.now)}
-              ORDER BY due_at, delivery_id LIMIT held.room + 1) AS oldest) AS q
-          JOIN portico.webhook_subscription s
-            ON s.organization_id = q.organization_id AND s.subscription_id = asked.id AND s.enabled
-          LEFT JOIN portico.webhook_health h
-            ON h.organization_id = s.organization_id AND h.subscription_id = s.subscription_id),
+              ORDER BY due_at, delivery_id LIMIT held.room + 1) AS oldest) AS q),
         allowed AS (
           SELECT * FROM (
             SELECT *, row_number() OVER (PARTITION BY suspect ORDER BY turn, ord) AS place FROM due
-            WHERE turn <= ${inFlightMax}) AS placed
+            WHERE fits) AS placed
           WHERE NOT suspect OR place <= ${claim.suspectCount}
           ORDER BY turn, ord LIMIT ${claim.count}),
         measured AS (
@@ -88,13 +107,14 @@ export function claimDeliveries(database: Database, claim: Claim): Promise<Claim
           WHERE before < ${claim.eventBytesMax} OR before = 0),
         leased AS (
           UPDATE portico.webhook_queue q
-          SET leased_until = ${leasedUntil}, lease_number = lease_number + 1, started_at = ${iso(claim.now)}
+          SET leased_until = ${leasedUntil}, leased_by = ${claim.workerId}::uuid,
+            lease_number = lease_number + 1, started_at = ${iso(claim.now)}
           FROM picked p
           WHERE q.organization_id = p.organization_id AND q.delivery_id = p.delivery_id AND q.leased_until IS NULL
           RETURNING q.*, p.bytes, p.turn, p.ord)
         SELECT asked.id AS "askedId", asked.room, asked.seen, l.delivery_id AS "deliveryId",
           l.attempt_count AS "attemptCount", l.max_attempts AS "maxAttempts", l.trigger, l.lease_number AS "leaseNumber",
-          l.leased_until AS "leasedUntil", l.bytes AS "eventBytes",
+          l.leased_until AS "leasedUntil", l.leased_by AS "leasedBy", l.bytes AS "eventBytes",
           s.organization_id AS "subscriberId", s.app_id AS "subscriberAppId", s.key_id AS "keyId",
           s.destination_url AS "destinationUrl", s.secret_sealed AS "secretSealed",
           s.previous_secret_sealed AS "previousSecretSealed", s.previous_secret_expires_at AS "previousSecretExpiresAt",
@@ -125,8 +145,8 @@ function claimedFrom(rows: readonly (Row & StoredEvent)[]): Claimed {
 }
 
 function deliveryOf(row: Row & StoredEvent, deliveryId: string): ClaimedDelivery {
-  const { attemptCount, maxAttempts, trigger, leaseNumber, leasedUntil, eventBytes } = row
-  const lease = { attemptCount, maxAttempts, trigger, leaseNumber, leasedUntil, eventBytes }
+  const { attemptCount, maxAttempts, trigger, leaseNumber, leasedUntil, leasedBy, eventBytes } = row
+  const lease = { attemptCount, maxAttempts, trigger, leaseNumber, leasedUntil, leasedBy, eventBytes }
   return { deliveryId, destination: destinationOf(row), event: row.eventId === null ? null : eventOf(row), ...lease }
 }
 

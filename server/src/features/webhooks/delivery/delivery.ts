@@ -7,8 +7,11 @@ export type Attempt = DeliveryView['attempts'][number]
 /** How many attempts a delivery keeps: the last ones. */
 export const attemptsKept = 20
 
-/** How many deliveries of one subscription are under way at once, in all workers together. */
+/** How many deliveries of one subscription are sent at once, by all workers together. */
 export const inFlightMax = 8
+
+/** How many a worker may lease of one whose receiver is well, when no other worker has any of it. */
+export const leasedAheadMax = 32
 
 /** After so many failures without a success a receiver is suspected of making others wait. */
 export const suspectAfterFailures = 3
@@ -51,6 +54,7 @@ export interface ClaimedDelivery {
   /** Together they tell this lease from every other one of the delivery. ISO 8601. */
   readonly leaseNumber: number
   readonly leasedUntil: string
+  readonly leasedBy: string
 }
 
 /** What is to be written of a delivery that was claimed. */

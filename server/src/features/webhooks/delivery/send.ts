@@ -8,6 +8,7 @@ import type { SafeFetch } from '../../../shared/safe-fetch/safe-fetch.ts'
 import type { ClaimedDelivery, Settlement } from './delivery.ts'
 import { disableSubscription } from './disable.ts'
 import { excerptBytesMax } from './evidence.ts'
+import type { Gate } from './gate.ts'
 import { released, settlementOf, withheld } from './outcome.ts'
 import { signatureHeaders } from './signing.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
@@ -17,6 +18,7 @@ export interface SendParts {
   readonly standings: Standings
   readonly signingSecrets: SigningSecrets
   readonly safeFetch: Pick<SafeFetch, 'fetch'>
+  readonly gate: Gate
   readonly clock: Clock
   readonly log: Log
   /** In [0, 1). */
@@ -45,7 +47,7 @@ export async function sendDeliveries(
   deliveries: readonly ClaimedDelivery[],
   settle: (settlement: Settlement) => void,
 ): Promise<void> {
-  const { clock, log } = parts
+  const { gate, clock, log } = parts
   const putBack = (claimed: ClaimedDelivery, err: unknown) => {
     const at = clock.now()
     log.warn({ err, deliveryId: claimed.deliveryId }, 'A delivery could not be made ready; trying again soon.')
@@ -62,10 +64,15 @@ export async function sendDeliveries(
   }
   await Promise.all(
     ready.map(async (one) => {
+      const { subscriptionId } = one.claimed.destination
+      const at = clock.now()
+      if (!(await gate.enter(subscriptionId, at))) return settle(released(one.claimed, { at: clock.now(), dueAt: at }))
       try {
         settle(await send(parts, one))
       } catch (error) {
         putBack(one.claimed, error)
+      } finally {
+        gate.leave(subscriptionId)
       }
     }),
   )

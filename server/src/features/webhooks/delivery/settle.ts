@@ -34,6 +34,7 @@ function writing(settlements: readonly Settlement[]) {
     delivery_id: claimed.deliveryId,
     lease_number: claimed.leaseNumber,
     leased_until: claimed.leasedUntil,
+    leased_by: claimed.leasedBy,
     outcome,
     category,
     attempt,
@@ -43,12 +44,13 @@ function writing(settlements: readonly Settlement[]) {
   return sql`
     WITH result AS MATERIALIZED (
       SELECT * FROM json_to_recordset(${JSON.stringify(rows)}::json) AS r (organization_id uuid, delivery_id uuid,
-        lease_number integer, leased_until timestamptz, outcome text, category text, attempt jsonb, due_at timestamptz,
+        lease_number integer, leased_until timestamptz, leased_by uuid, outcome text, category text, attempt jsonb, due_at timestamptz,
         at timestamptz)),
     ended AS (
       DELETE FROM portico.webhook_queue q USING result r
       WHERE r.outcome IN ('delivered', 'failed') AND q.organization_id = r.organization_id
         AND q.delivery_id = r.delivery_id AND q.lease_number = r.lease_number AND q.leased_until = r.leased_until
+        AND q.leased_by = r.leased_by
       RETURNING q.*, r.outcome, r.category, r.attempt, r.at),
     kept AS (
       INSERT INTO portico.webhook_delivery (organization_id, delivery_id, subscription_id, app_id,
@@ -61,7 +63,8 @@ function writing(settlements: readonly Settlement[]) {
         attempt_count + CASE WHEN attempt IS NULL THEN 0 ELSE 1 END, max_attempts, outcome, category, at
       FROM ended),
     again AS (
-      UPDATE portico.webhook_queue q SET leased_until = NULL, started_at = NULL, due_at = r.due_at,
+      UPDATE portico.webhook_queue q SET leased_until = NULL, leased_by = NULL, started_at = NULL, due_at = r.due_at,
+        lease_number = q.lease_number - CASE WHEN r.outcome = 'released' THEN 1 ELSE 0 END,
         trigger = CASE WHEN r.attempt IS NULL THEN q.trigger ELSE 'schedule' END,
         attempts = CASE WHEN r.attempt IS NULL THEN q.attempts WHEN jsonb_array_length(q.attempts) >= ${attemptsKept}
           THEN (q.attempts - 0) || r.attempt ELSE q.attempts || r.attempt END,
@@ -69,6 +72,7 @@ function writing(settlements: readonly Settlement[]) {
       FROM result r
       WHERE r.outcome IN ('again', 'released') AND q.organization_id = r.organization_id
         AND q.delivery_id = r.delivery_id AND q.lease_number = r.lease_number AND q.leased_until = r.leased_until
+        AND q.leased_by = r.leased_by
       RETURNING q.delivery_id)
     SELECT delivery_id AS "deliveryId" FROM ended UNION ALL SELECT delivery_id FROM again`
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Database } from '../../../shared/database/database.ts'
@@ -9,6 +10,7 @@ import { createAgenda } from './agenda.ts'
 import { endDeliveries, findBacklog, takeBackLostLeases } from './backlog.ts'
 import { claimDeliveries } from './claim.ts'
 import type { ClaimedDelivery, Settlement } from './delivery.ts'
+import { createGate } from './gate.ts'
 import { released } from './outcome.ts'
 import { sendDeliveries } from './send.ts'
 import type { Settled } from './settle.ts'
@@ -35,7 +37,7 @@ export interface DeliveryWorkerParts {
   readonly safeFetch: Pick<SafeFetch, 'fetch'>
   readonly clock: Clock
   readonly log: Log
-  /** How many deliveries may be under way at once; 512. */
+  /** How many deliveries may be leased at once; 512. */
   readonly slots?: number
   readonly closeWithinMs?: number
   readonly random?: () => number
@@ -50,6 +52,8 @@ const askedMax = 256
 const eventBytesMax = 64 * 1024 * 1024
 const claimBytesMax = 8 * 1024 * 1024
 const endedMax = 1000
+/** Of what was leased ahead: its receiver has become slow, and the rights that it was made ready with are as old. */
+const waitMsMax = 1000
 
 /**
  * Sends what is in `portico.webhook_queue`, at least once (specification 6.5). Any number of workers may share one database; what
@@ -58,8 +62,10 @@ const endedMax = 1000
 export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker {
   const { database, standings, secrets, safeFetch, clock, log, slots = 512, closeWithinMs = 5000 } = parts
   const { random = Math.random } = parts
-  const sendParts = { database, standings, safeFetch, clock, log, random }
-  const sending = { ...sendParts, signingSecrets: createSigningSecrets({ secrets, clock }) }
+  const workerId = randomUUID()
+  const gate = createGate()
+  const signingSecrets = createSigningSecrets({ secrets, clock })
+  const sending = { database, standings, signingSecrets, safeFetch, gate, clock, log, random }
   const agenda = createAgenda()
   const settler = createSettler({ database, clock, log, onSettled })
   /** Nothing is known yet of what became of them. */
@@ -104,6 +110,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
   async function look(): Promise<void> {
     mustLook = false
     const now = clock.now()
+    gate.clear(now, waitMsMax)
     const { givenUp } = await takeBackLostLeases(database, now)
     for (const deliveryId of givenUp) log.error({ deliveryId }, 'A delivery was given up: it lost every worker it had.')
     const { due, ended } = await findBacklog(database, now)
@@ -125,6 +132,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
     const asked = agenda.take(askedMax)
     try {
       const claimed = await claimDeliveries(database, {
+        workerId,
         subscriptionIds: asked,
         slowIds: agenda.slowIds(now),
         now,

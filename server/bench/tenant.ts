@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { demoModel } from '../src/demo-content.ts'
+import { demoModelWithModules } from '../src/demo-content.ts'
 import { insertCredential } from '../src/features/credentials/store.ts'
 import { insertApplication } from '../src/features/platform/applications/store.ts'
 import { insertLocation, insertOrganization, insertUser } from '../src/features/tenancy/store.ts'
@@ -7,7 +7,7 @@ import { uuidv7 } from '../src/kernel/ids.ts'
 import { allScopes } from '../src/kernel/scopes.ts'
 import { nativeModules } from '../src/native-modules.ts'
 import type { ConnectionSettings } from '../src/ports/database/port.ts'
-import { readModel } from '../src/shared/catalogue/catalogue.ts'
+import { type ObjectDefinition, readModel } from '../src/shared/catalogue/catalogue.ts'
 import { openDatabase } from '../src/shared/database/database.ts'
 import { hashSecret, makeToken } from '../src/shared/identity/tokens.ts'
 import { applyModel } from '../src/shared/modelling/apply.ts'
@@ -18,6 +18,12 @@ export interface Tenant {
   readonly appId: string
   readonly deal: { readonly table: string; readonly objectId: string; readonly searchTag: string }
   readonly company: { readonly table: string; readonly objectId: string }
+  readonly contacts: {
+    readonly table: string
+    readonly objectId: string
+    /** By the key of the field. */
+    readonly searchTags: Readonly<Record<string, string>>
+  }
   readonly organization: Organization
   readonly neighbour: Organization
 }
@@ -46,9 +52,10 @@ export async function makeTenant(connection: ConnectionSettings, pepper: Uint8Ar
     await database.as('portico_owner', (tx) =>
       insertApplication(tx, { appId, accountId, appKey: 'bench', name: 'Bench', schemaName }, nativeModules.objects),
     )
-    await applyModel(database, appId, demoModel, nativeModules.behaviours)
+    await applyModel(database, appId, demoModelWithModules, nativeModules.behaviours)
     const model = await database.as('portico_owner', (tx) => readModel(tx, appId, ''))
     const deal = model.byKey.get('deal')!
+    const contacts = model.byKey.get('contacts')!
     const make = (slug: string) => {
       const organizationId = newId()
       return database.inOrganization(organizationId, async (tx): Promise<Organization> => {
@@ -88,10 +95,15 @@ export async function makeTenant(connection: ConnectionSettings, pepper: Uint8Ar
       appId,
       deal: { table: deal.table, objectId: deal.objectId, searchTag: deal.nameField.searchTag! },
       company: { table: model.byKey.get('company')!.table, objectId: model.byKey.get('company')!.objectId },
+      contacts: { table: contacts.table, objectId: contacts.objectId, searchTags: searchTagsIn(contacts) },
       organization: await make('asked'),
       neighbour: await make('neighbour'),
     }
   } finally {
     await database.close()
   }
+}
+
+function searchTagsIn({ fields }: ObjectDefinition): Record<string, string> {
+  return Object.fromEntries(fields.flatMap(({ fieldKey, searchTag }) => (searchTag ? [[fieldKey, searchTag]] : [])))
 }

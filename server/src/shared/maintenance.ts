@@ -10,6 +10,7 @@ import { takeUsageSnapshots } from './usage/snapshots.ts'
 const partitionsEveryMs = 60 * 60 * 1000
 const oldMailEveryMs = 60 * 60 * 1000
 const signInsEveryMs = 60 * 60 * 1000
+const oldMergesEveryMs = 60 * 60 * 1000
 const statisticsEveryMs = 2_000
 /** How often it is asked which applications are due; each is measured once an hour. */
 const usageEveryMs = 5 * 60 * 1000
@@ -26,6 +27,7 @@ export function startMaintenance(parts: Parts): () => void {
     setInterval(() => void maintainPartitions(parts), partitionsEveryMs),
     setInterval(() => void maintainMail(parts), oldMailEveryMs),
     setInterval(() => void maintainSignIns(parts), signInsEveryMs),
+    setInterval(() => void maintainMerges(parts), oldMergesEveryMs),
     setInterval(
       onePerTurn(() => maintainStatistics(parts)),
       statisticsEveryMs,
@@ -71,6 +73,22 @@ async function maintainSignIns({ database, clock, log }: Parts): Promise<void> {
   } catch (error) {
     log.warn({ err: error }, 'Old sessions and links could not be removed; trying again in an hour.')
   }
+}
+
+async function maintainMerges({ database, clock, log }: Parts): Promise<void> {
+  try {
+    await removeOldMerges(database, clock.now())
+  } catch (error) {
+    log.warn({ err: error }, 'Notes of contacts that were merged could not be removed; trying again in an hour.')
+  }
+}
+
+/** Removes what is known of merges of contacts that can no longer be taken back: those of more than 30 days ago. */
+export async function removeOldMerges(database: Database, now: number): Promise<void> {
+  const at = new Date(now).toISOString()
+  await database.as('portico_owner', (tx) =>
+    tx.rows(sql`DELETE FROM portico.contact_merge WHERE merged_at < ${at}::timestamptz - interval '30 days'`),
+  )
 }
 
 async function maintainStatistics({ database, log }: Parts): Promise<void> {

@@ -8,8 +8,9 @@ import type { TestCredential } from '../../../test/support/tenants.ts'
 import { type Search, startSearch } from './testing.ts'
 
 /**
- * Global search against a naive model: whoever asks, the list, the count and the searches of each object are about the same
- * records, also after eight writers changed, moved, archived and restored them at once.
+ * Global search against a naive model: whoever asks, the list, the count, the searches of each object and the module's own
+ * list and count are about the same records, also after eight writers changed, moved, archived, restored, merged and
+ * separated them at once.
  */
 let search: Search
 beforeAll(async () => {
@@ -79,9 +80,54 @@ async function expectExact(records: readonly Model[]): Promise<void> {
           objectKeys.map((objectKey) => searchAll(search.records(credential, objectKey), { search: word })),
         )
         expect(found.flatMap((one) => one.records.map(({ recordId }) => recordId)).sort()).toEqual(naive)
+        const isContact = (recordId: string) => records.some((one) => one.recordId === recordId && isOfContacts(one))
+        expect(await contactsFound(credential, word)).toEqual(naive.filter(isContact))
       }
     }
   }
+}
+
+const isOfContacts = ({ objectKey }: Model) => objectKey === 'contacts'
+
+interface Listed {
+  readonly items: readonly { readonly recordId: string }[]
+  readonly totalRecords: number
+}
+
+/** What the list of the module finds by a word, which is as many as the list and the count say. */
+async function contactsFound(credential: TestCredential, word: string): Promise<string[]> {
+  const ask = (verb: string, query: object) =>
+    search.running.send<Listed>(`developerModulesContacts${verb}`, credential, {
+      params: { saasAppId: search.appId },
+      query: { search: word, ...query },
+    })
+  const { body } = await ask('List', { pageSize: 200, includeTotal: true })
+  const { body: counted } = await ask('Count', {})
+  expect([body.totalRecords, counted.totalRecords]).toEqual([body.items.length, body.items.length])
+  return body.items.map(({ recordId }) => recordId).sort()
+}
+
+/** Whom a contact took in last, and how often that came to pass. */
+const takenIn = new Map<Model, Model>()
+const done = { merged: 0, separated: 0 }
+
+/** Makes one contact of two, or two of one again; what is no contact is restored. */
+async function merge(record: Model, other: Model, undo: boolean): Promise<{ status: number }> {
+  const { owner } = search.organizations.a.users
+  const taken = takenIn.get(record)
+  const second = undo && taken ? taken : other
+  if (!isOfContacts(record) || record === second) {
+    return search.records(owner, record.objectKey).restore(record.recordId)
+  }
+  const answer = await search.running.send('developerModulesContactsMerge', owner, {
+    params: { saasAppId: search.appId, recordId: record.recordId },
+    body: { otherRecordId: second.recordId, ...(undo && taken && { undo }) },
+  })
+  if (answer.status === 200) {
+    done[undo && taken ? 'separated' : 'merged']++
+    takenIn.set(record, second)
+  }
+  return answer
 }
 
 const name = fc.array(fc.constantFrom(...words), { minLength: 1, maxLength: 3 }).map((list) => list.join(' '))
@@ -122,7 +168,11 @@ test(
     }
     await expectExact(records)
 
-    const steps = sample(fc.record({ verb: fc.nat(4), name, secret: name, place, participants: people }), 240)
+    const steps = sample(
+      fc.record({ verb: fc.nat(6), name, secret: name, place, participants: people, other: fc.nat(47) }),
+      320,
+    )
+    const contacts = records.filter(isOfContacts)
     // Two writers meet at each record; what they do there is one after the other, whatever the order.
     const writers = Array.from({ length: 8 }, async (_, writer) => {
       for (const [n, step] of steps.entries()) {
@@ -135,11 +185,14 @@ test(
           () => client.setParticipants(record.recordId, step.participants),
           () => client.archive(record.recordId),
           () => client.restore(record.recordId),
+          () => merge(record, contacts[step.other % contacts.length]!, false),
+          () => merge(record, contacts[step.other % contacts.length]!, true),
         ][step.verb]!()
         expect([200, 409]).toContain(status)
       }
     })
     await Promise.all(writers)
+    expect([done.merged > 0, done.separated > 0], JSON.stringify(done)).toEqual([true, true])
     // Who came last is known to the records themselves.
     for (const record of records) {
       const client = search.records(users.owner, record.objectKey)

@@ -1,10 +1,11 @@
-import sql, { empty, raw } from 'sql-template-tag'
+import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import { fail } from '../../kernel/errors.ts'
 import type { Tx } from '../../kernel/transaction.ts'
-import { visible } from '../../shared/access/envelope.ts'
+import { visible, visibleParts } from '../../shared/access/envelope.ts'
 import type { ObjectAccess } from '../../shared/access/permissions.ts'
 import { isTimeout } from '../../shared/database/failures.ts'
+import { amongFew } from '../../shared/records/read-store.ts'
 import { searchTagsOf } from '../../shared/records/search-document.ts'
 import type { Words } from '../../shared/search-text.ts'
 
@@ -45,9 +46,10 @@ export async function countHits(tx: Tx, caller: Caller, question: Question): Pro
   try {
     const counts = question.words
       ? [tx.rows<{ count: number }>(sql`SELECT portico.search_count(${asked(caller, question)}) AS count`)]
-      : question.accesses.map((access) =>
-          tx.rows<{ count: number }>(sql`SELECT count(*) AS count ${live(caller, question, access)}`),
-        )
+      : question.accesses.map((access) => {
+          const parts = visibleParts(caller, 't').map((part) => sql`(SELECT count(*) ${live(part, question, access)})`)
+          return tx.rows<{ count: number }>(sql`SELECT ${join(parts, ' + ')} AS count`)
+        })
     return (await Promise.all(counts)).reduce((total, [row]) => total + row!.count, 0)
   } catch (error) {
     if (isTimeout(error)) throw fail('count_unavailable', { cause: error })
@@ -68,7 +70,8 @@ export async function findLatest(tx: Tx, caller: Caller, question: Question, tak
   const lists = await Promise.all(
     question.accesses.map(async (access) => {
       const rows = await tx.rows<{ recordId: string; updatedAt: string }>(sql`
-        SELECT t.record_id AS "recordId", t.updated_at AS "updatedAt" ${live(caller, question, access)}
+        SELECT t.record_id AS "recordId", t.updated_at AS "updatedAt"
+        ${live(visible(caller, 't'), question, access)}${await amongFew(tx, caller, access.object.table)}
         ORDER BY t.updated_at DESC, t.record_id DESC LIMIT ${take}::integer`)
       return rows.map((row) => ({ ...row, objectId: access.object.objectId, tier: null, similarity: null }))
     }),
@@ -80,9 +83,10 @@ export async function findLatest(tx: Tx, caller: Caller, question: Question, tak
     .slice(0, take)
 }
 
-function live(caller: Caller, { locationId }: Question, { object }: ObjectAccess) {
+/** `seen`: what the caller sees, or a part of it. */
+function live(seen: Sql, { locationId }: Question, { object }: ObjectAccess) {
   const located = locationId === undefined ? empty : sql` AND t.location_id = ${locationId}::uuid`
-  return sql`FROM ${raw(object.table)} t WHERE ${visible(caller, 't')} AND t.archived_at IS NULL${located}`
+  return sql`FROM ${raw(object.table)} t WHERE ${seen} AND t.archived_at IS NULL${located}`
 }
 
 /** Nothing that the caller may read, or words that fold to nothing. */

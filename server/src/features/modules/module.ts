@@ -30,6 +30,8 @@ export interface ModuleDescriptor {
   readonly derive?: Derive
   /** What `search` finds a record by beside its searchable fields: values inside of lists. Pure. */
   readonly alsoFoundBy?: (record: ModuleValues) => readonly string[]
+  /** Fields that say why a record was archived: they become empty when it is restored. */
+  readonly clearedOnRestore?: readonly string[]
   /** Typed links to records of other modules, beside the references among the fields. */
   readonly relationships: readonly ModuleRelationship[]
 }

@@ -11,6 +11,7 @@ import { type Platform, startPlatform } from '../../../test/support/platform.ts'
 import { createTenant } from '../../../test/support/tenants.ts'
 import { allScopes, moduleKeys } from '../../kernel/scopes.ts'
 import { type NativeField, versioned } from '../../shared/modelling/native-objects.ts'
+import { keyTag } from '../../shared/records/search-document.ts'
 import { modules } from './descriptors.ts'
 import { nativeObjects } from './native-objects.ts'
 
@@ -35,6 +36,12 @@ beforeAll(async () => {
   customer = await model.customer()
 })
 afterAll(() => platform?.stop())
+
+test('no two fields of a module share the mark of their texts in search documents', () => {
+  for (const { key, fields } of modules) {
+    expect([key, new Set(fields.map(({ fieldKey }) => keyTag(fieldKey))).size]).toEqual([key, fields.length])
+  }
+})
 
 const scopesOfContacts = ['records.read', 'modules.contacts.read']
 

@@ -31,9 +31,10 @@ function withoutUndefined(entries: readonly [string, unknown][]): Record<string,
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as Record<string, never>
 }
 
-function behaviourOf({ fields, derive, subtitleFields, alsoFoundBy = () => [] }: Module): ObjectBehaviour {
+function behaviourOf(module: Module): ObjectBehaviour {
+  const { fields, derive, subtitleFields, alsoFoundBy = () => [], clearedOnRestore = [] } = module
   const byKey = new Map(fields.map((field) => [field.fieldKey, fieldBehaviourOf(field)]))
-  return { fields: byKey, derive, subtitleFields, alsoFoundBy }
+  return { fields: byKey, derive, subtitleFields, alsoFoundBy, clearedOnRestore }
 }
 
 function fieldBehaviourOf({ description, example, schema, default: initial }: ModuleField): FieldBehaviour {

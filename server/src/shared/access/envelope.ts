@@ -17,14 +17,44 @@ export function visible(caller: Caller, alias: string): Sql {
   const t = raw(alias)
   const organization = sql`${t}.organization_id = ${caller.organizationId}`
   if (caller.unrestricted) return organization
+  return sql`${organization} AND (${writableBy(caller, t)} OR ${participatesIn(caller, t)})`
+}
+
+/**
+ * The same in parts that have no record in common, one for each index that leads to what a caller sees: everybody's, its own,
+ * those of each role, and those it takes part in beside. An `OR` of them leads the planner past the indexes, through all
+ * records of the organisation: a caller who saw few of a million waited 0.6 s for a page, and in vain for a later one.
+ */
+export function visibleParts(caller: Caller, alias: string): Sql[] {
+  const t = raw(alias)
+  const organization = sql`${t}.organization_id = ${caller.organizationId}`
+  if (caller.unrestricted) return [organization]
+  const { user, dataRoleIds } = caller
+  const located = locatedFor(caller, t)
+  const parts = [
+    everybodys(t),
+    ...(user ? [sql`${t}.owner_user_id = ${user.userId}`] : []),
+    ...[...new Set(dataRoleIds)].map((roleId) => sql`${t}.data_role_id = ${roleId} AND ${located}`),
+    ...(user ? [sql`${participatesIn(caller, t)} AND (${writableBy(caller, t)}) IS NOT TRUE`] : []),
+  ]
+  return parts.map((part) => sql`${organization} AND ${part}`)
+}
+
+function participatesIn(caller: Caller, t: Sql): Sql {
   const userId = caller.user?.userId
-  const participates =
-    userId === undefined
-      ? sql`false`
-      : // An array made once, not a subquery for each row: it can drive the primary key.
-        sql`${t}.record_id = ANY (ARRAY(SELECT p.record_id FROM portico.record_participant p
-          WHERE p.organization_id = ${caller.organizationId} AND p.user_id = ${userId}))`
-  return sql`${organization} AND (${writableBy(caller, t)} OR ${participates})`
+  if (userId === undefined) return sql`false`
+  // An array made once, not a subquery for each row: it can drive the primary key.
+  return sql`${t}.record_id = ANY (ARRAY(SELECT p.record_id FROM portico.record_participant p
+    WHERE p.organization_id = ${caller.organizationId} AND p.user_id = ${userId}))`
+}
+
+function everybodys(t: Sql): Sql {
+  return sql`${t}.owner_user_id IS NULL AND ${t}.data_role_id IS NULL`
+}
+
+function locatedFor({ locationIds }: Caller, t: Sql): Sql {
+  if (locationIds === 'all') return sql`true`
+  return sql`(${t}.location_id IS NULL OR ${t}.location_id = ANY (${locationIds as string[]}))`
 }
 
 /**
@@ -34,13 +64,9 @@ export function visible(caller: Caller, alias: string): Sql {
 function writableBy(caller: Caller, t: Sql): Sql {
   const userId = caller.user?.userId
   const owns = userId === undefined ? sql`false` : sql`${t}.owner_user_id = ${userId}`
-  const located =
-    caller.locationIds === 'all'
-      ? sql`true`
-      : sql`(${t}.location_id IS NULL OR ${t}.location_id = ANY (${caller.locationIds as string[]}))`
-  return sql`((${t}.owner_user_id IS NULL AND ${t}.data_role_id IS NULL)
+  return sql`((${everybodys(t)})
     OR ${owns}
-    OR (${t}.data_role_id = ANY (${caller.dataRoleIds as string[]}) AND ${located}))`
+    OR (${t}.data_role_id = ANY (${caller.dataRoleIds as string[]}) AND ${locatedFor(caller, t)}))`
 }
 
 export interface Placement {

@@ -18,6 +18,8 @@ export interface ObjectBehaviour {
   readonly subtitleFields: readonly string[]
   /** What `search` finds a record by beside its searchable fields: values inside of lists. */
   alsoFoundBy(record: WireValues): readonly string[]
+  /** Fields that say why a record was archived: they become empty when it is restored. */
+  readonly clearedOnRestore: readonly string[]
 }
 
 export interface FieldBehaviour {

@@ -1,6 +1,7 @@
 import { fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import { mayPlace } from '../access/envelope.ts'
+import type { ObjectDefinition } from '../catalogue/catalogue.ts'
 import { followDeleteRules, newCascade } from '../relationships/delete-rules.ts'
 import { changeRecord } from './change.ts'
 import { withDefaults, withDerived } from './derive.ts'
@@ -120,7 +121,7 @@ export async function setArchived(
   if ((before.archived_at !== null) === archived) return before
   const row = await changeRecord(tx, caller, access, before, {
     operation: archived ? 'archived' : 'restored',
-    values: new Map(),
+    values: archived ? new Map() : clearedOnRestore(access.object),
     placement: placementOf(before),
     externalKey: before.external_key,
   })
@@ -130,6 +131,11 @@ export async function setArchived(
     )
   }
   return row
+}
+
+function clearedOnRestore({ behaviour, fieldsByKey }: ObjectDefinition): FieldValues {
+  const fields = behaviour?.clearedOnRestore.flatMap((key) => fieldsByKey.get(key) ?? []) ?? []
+  return new Map(fields.map((field) => [field, null]))
 }
 
 /** Updates the live record with this key, or creates it. Two that race to create: the loser updates. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type List, type Row, startContacts } from '../../../../test/support/contacts.ts'
+import { removeOldMerges } from '../../../shared/maintenance.ts'
 
 let contacts: Awaited<ReturnType<typeof startContacts>>
 beforeAll(async () => {
@@ -228,6 +229,39 @@ describe('merging', () => {
     expect(late.body).toMatchObject({ code: 'merge_not_reversible' })
     // The note of it is still there: refusing has changed nothing.
     expect((await get(survivor.recordId))['jobTitle']).toBe('Analyst')
+  })
+
+  test('a merged contact that is restored by hand is one of its own again; what it lost can still be had back', async () => {
+    const { survivor, other, contactOfTask, linksOf, merge } = await pair()
+    await merge()
+    const restored = await contacts.as<Row>(owner(), 'ContactsRestore', { recordId: other.recordId })
+    expect(restored.body, JSON.stringify(restored.body)).toMatchObject({ archivedAt: null, mergedIntoId: null })
+    const { body: timeline } = await contacts.as<List<Happening>>(owner(), 'ContactsGetTimeline', survivor)
+    expect(timeline.items.filter((item) => item.recordId === other.recordId)).toEqual([])
+    expect([await contactOfTask(), await linksOf(other.recordId)]).toEqual([survivor.recordId, 0])
+
+    expect((await merge({ undo: true })).status).toBe(200)
+    expect([await contactOfTask(), await linksOf(other.recordId)]).toEqual([other.recordId, 1])
+    expect((await get(other.recordId))['archivedAt']).toBeNull()
+    // Restored once more, and merged anew instead: the second merge is the one that is taken back.
+    await merge()
+    await contacts.as(owner(), 'ContactsRestore', { recordId: other.recordId })
+    expect((await merge()).status).toBe(200)
+    expect((await merge({ undo: true })).status).toBe(200)
+    expect(await get(other.recordId)).toMatchObject({ archivedAt: null, mergedIntoId: null })
+  })
+
+  test('after thirty days the note of a merge is removed, and the history of the other one stays in the timeline', async () => {
+    const [old, recent] = [await pair(), await pair()]
+    for (const { merge } of [old, recent]) await merge()
+    const { database } = contacts.running.db
+    await removeOldMerges(database, Date.now() + 29 * 86_400_000)
+    const { body } = await recent.merge({ undo: true })
+    expect(body.reversibleUntil, JSON.stringify(body)).toBeNull()
+    await removeOldMerges(database, Date.now() + 31 * 86_400_000)
+    expect((await old.merge({ undo: true })).body).toMatchObject({ code: 'merge_not_reversible' })
+    const { body: timeline } = await contacts.as<List<Happening>>(owner(), 'ContactsGetTimeline', old.survivor)
+    expect(timeline.items.map((item) => item.recordId)).toContain(old.other.recordId)
   })
 
   test('is refused with itself, with what is out of sight and without the rights to both', async () => {

@@ -22,6 +22,9 @@ export const reversibleDays = 30
 const movedMax = 1000
 const pointer = 'mergedIntoId'
 
+/** The field of a merged contact that names the one it became a part of. */
+export const pointerOf = ({ access }: RecordScope): Field => access.object.fieldsByKey.get(pointer)!
+
 export interface Merged {
   readonly row: RecordRow
   readonly reversibleUntil: string | null
@@ -38,8 +41,7 @@ export async function mergeContacts(
   const { survivor, other } = await lockBoth(scope, survivorId, otherId)
   const mergedAt = new Date(scope.now).toISOString()
   if (other.archived_at !== null) {
-    if (other[columnOf(scope, pointer)] !== survivor.record_id)
-      throw fail('record_archived', { field: 'otherRecordId' })
+    if (other[pointerOf(scope).column] !== survivor.record_id) throw fail('record_archived', { field: 'otherRecordId' })
     const row = await updateRecord(scope, survivorId, choices, ifMatch)
     return { row, reversibleUntil: endOf(other.archived_at) }
   }
@@ -76,7 +78,8 @@ export async function separateContacts(
   const { survivor, other } = await lockBoth(scope, survivorId, otherId)
   const merge = await takeMerge(tx, caller, survivor.record_id, other.record_id)
   if (!merge || endOf(merge.merged_at) < new Date(now).toISOString()) throw fail('merge_not_reversible')
-  await change(scope, other, 'restored', null)
+  // It may have been restored by hand meanwhile; what it lost is still to be brought back.
+  if (other.archived_at !== null) await change(scope, other, 'restored', null)
   await moveReferencesBack(scope, merge.moved.references, survivor.record_id, other.record_id)
   await moveLinksBack(scope, merge.moved.links, survivor.record_id, other.record_id)
   const fields = await valuesBefore(scope, survivor, merge.survivor_revision)
@@ -101,10 +104,6 @@ async function lockBoth(scope: RecordScope, survivorId: string, otherId: string)
   return { survivor, other }
 }
 
-function columnOf({ access }: RecordScope, fieldKey: string): string {
-  return access.object.fieldsByKey.get(fieldKey)!.column
-}
-
 function valuesTakenOver(scope: RecordScope, survivor: RecordRow, other: RecordRow) {
   const mostOf = (fieldKey: string) => {
     const schema = contacts.fields.find((field) => field.fieldKey === fieldKey)?.schema as { maxItems?: number }
@@ -119,10 +118,9 @@ function valuesTakenOver(scope: RecordScope, survivor: RecordRow, other: RecordR
 
 /** Archives or restores the other contact, with the pointer to where it went. */
 function change(scope: RecordScope, row: RecordRow, operation: 'archived' | 'restored', target: string | null) {
-  const field = scope.access.object.fieldsByKey.get(pointer)!
   return changeRecord(scope.tx, scope.caller, scope.access, row, {
     operation,
-    values: new Map([[field, target]]),
+    values: new Map([[pointerOf(scope), target]]),
     placement: placementOf(row),
     externalKey: row.external_key,
   })

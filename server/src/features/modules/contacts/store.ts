@@ -149,22 +149,26 @@ export function findChanges(
     ORDER BY changed_at DESC, record_id DESC, revision DESC LIMIT ${limit}`)
 }
 
-/** The contacts that are a part of this one, or of one that is: as far as the caller sees them; at most a hundred, the latest merged first. */
+/**
+ * The contacts that are a part of this one, or of one that is: as far as the caller sees them; at most a hundred, the latest
+ * merged first. By where they point: the note of a merge is kept only as long as the merge can be taken back.
+ */
 export async function findMerged(
   tx: Tx,
   caller: Caller,
   { object }: ObjectAccess,
+  pointer: Field,
   survivorId: string,
 ): Promise<string[]> {
   const rows = await tx.rows<{ record_id: string }>(sql`
-    WITH RECURSIVE parts AS (
-      SELECT merged_record_id, merged_at FROM portico.contact_merge
-      WHERE organization_id = ${caller.organizationId} AND survivor_record_id = ${survivorId}
+    WITH RECURSIVE part AS (
+      SELECT t.record_id FROM ${raw(object.table)} t
+      WHERE t.organization_id = ${caller.organizationId} AND ${column(pointer)} = ${survivorId}
       UNION
-      SELECT m.merged_record_id, m.merged_at FROM portico.contact_merge m JOIN parts p ON m.survivor_record_id = p.merged_record_id
-      WHERE m.organization_id = ${caller.organizationId})
-    SELECT t.record_id FROM parts JOIN ${raw(object.table)} t ON t.record_id = merged_record_id
-    WHERE ${visible(caller, 't')} ORDER BY merged_at DESC LIMIT 100`)
+      SELECT t.record_id FROM ${raw(object.table)} t JOIN part p ON ${column(pointer)} = p.record_id
+      WHERE t.organization_id = ${caller.organizationId})
+    SELECT t.record_id FROM part JOIN ${raw(object.table)} t ON t.record_id = part.record_id
+    WHERE ${visible(caller, 't')} ORDER BY t.archived_at DESC LIMIT 100`)
   return rows.map((row) => row.record_id)
 }
 
@@ -202,6 +206,7 @@ export interface MergeRow {
   readonly moved: Moved
 }
 
+/** Takes the place of the note of an earlier merge: a contact that was restored by hand may be merged again. */
 export async function insertMerge(
   tx: Tx,
   caller: Caller,
@@ -211,7 +216,9 @@ export async function insertMerge(
     INSERT INTO portico.contact_merge
       (organization_id, merged_record_id, survivor_record_id, survivor_revision, merged_at, moved)
     VALUES (${caller.organizationId}, ${merge.mergedId}, ${merge.survivorId}, ${merge.survivor_revision},
-      ${merge.merged_at}, ${JSON.stringify(merge.moved)}::jsonb)`)
+      ${merge.merged_at}, ${JSON.stringify(merge.moved)}::jsonb)
+    ON CONFLICT (organization_id, merged_record_id) DO UPDATE SET survivor_record_id = excluded.survivor_record_id,
+      survivor_revision = excluded.survivor_revision, merged_at = excluded.merged_at, moved = excluded.moved`)
 }
 
 /** Takes the note of a merge away and returns it. */

@@ -8,6 +8,7 @@ import { visibleRecord } from '../../../shared/records/work.ts'
 import { basePath, moduleScope, readingOf } from '../declaration.ts'
 import { contacts } from '../descriptors/contacts.ts'
 import { RowParams } from '../schemas.ts'
+import { pointerOf } from './merging.ts'
 import * as schema from './schema.ts'
 import { type ChangeRow, findChanges, findMerged, findReferring, type ReferringRow } from './store.ts'
 
@@ -32,7 +33,7 @@ export const readTimeline = operation({
     const recordId = params.recordId.toLowerCase()
     const [contact, merged] = await Promise.all([
       visibleRecord(scope, recordId),
-      findMerged(scope.tx, scope.caller, scope.access, recordId),
+      findMerged(scope.tx, scope.caller, scope.access, pointerOf(scope), recordId),
     ])
     const name = scope.access.readableByKey.has('displayName') ? contact[scope.access.object.nameField.column] : null
     const { rows, nextCursor } = await pageOf(

@@ -90,6 +90,8 @@ export const contacts = defineModule({
     const person = personNameOf(record)
     return person === null ? spellingsOf(record) : [person, ...spellingsOf(record)]
   },
+  // A merged contact that is restored by hand is one of its own again.
+  clearedOnRestore: ['mergedIntoId'],
   relationships: [
     {
       relationshipKey: 'contacts_companies',

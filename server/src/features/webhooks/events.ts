@@ -53,7 +53,7 @@ const feed = operation({
   summary: 'Read the events of the organization in their order, for consumers that cannot be called.',
   description: `What webhooks deliver, as a log to read from a position: ask with the \`nextCursor\` of the answer before, now or
 later, and no event is missed. Events come in the order in which they were committed, as far as the credential may read them:
-those of records take \`records.read\`, those of relationships \`relationships.read\`. They are kept for 30 days, and a cursor
+those of records take \`records.read\`, for instance. They are kept for 30 days, and a cursor
 holds as long. \`eventKey\` may change from one request to the next.`,
   // A log is read by programs; a model that begins at its end learns nothing.
   mcp: false,

@@ -82,8 +82,8 @@ const create = operation({
   path: base,
   summary: 'Subscribe to events, and get the signing secret once.',
   description: `Deliveries carry what the credential that makes this request may read, at the time of each attempt, and end
-when it is revoked. Some events take a scope of their own: those of records \`records.read\`, those of relationships
-\`relationships.read\`. The scope \`app\` takes a credential without an envelope. Repeating the request with its
+when it is revoked. Some events take a scope of their own, those of records for instance \`records.read\`; who lacks it is
+told which. The scope \`app\` takes a credential without an envelope. Repeating the request with its
 Idempotency-Key shows the secret again.`,
   confidential: true,
   params: Strict(AppParams),

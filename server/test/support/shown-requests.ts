@@ -40,7 +40,9 @@ export function shownIn(document: Json): Map<string, Shown> {
         path,
         body: media(operation['requestBody'])?.['example'],
         address,
-        response: media((operation['responses'] as Json)[status!])?.['example'] as Json,
+        response: media(follow(document, (operation['responses'] as Record<string, Json>)[status!]!))?.[
+          'example'
+        ] as Json,
         refusals: Object.fromEntries(
           Object.entries(operation['responses'] as Readonly<Record<string, Json>>).map(([refusal, response]) => {
             const examples = media(follow(document, response))?.['examples'] ?? {}

@@ -27,8 +27,7 @@ export const exporting = {
   body: ExportBody,
   mcp: false, // what it writes is a file, which does not belong into the context of a model
   errors: ['object_not_found', 'filter_invalid', 'sort_invalid', 'operation_limit_reached'],
-  description:
-    'Answers 202: the rows are written into a file, page by page, with the rights that the caller has at each page. `GET /operations/{operationId}` says when it can be downloaded from `/operations/{operationId}/file`, by whoever began it and by who sees everything in the organization. At most 5,000,000 rows or 2 GiB.',
+  description: 'Answers 202 with an operation to follow. The body says what is written, and who may download it.',
 } as const
 
 export const importing = {
@@ -41,7 +40,7 @@ export const importing = {
   mcp: false, // it reads a file
   errors: ['object_not_found', 'permission_denied', 'field_read_only', 'operation_limit_reached', 'malformed_request'],
   description:
-    'Answers 202: the file is written in batches, with the rights that the caller has at each. Send `content` in JSON, or a file of up to 100 MiB and 1,000,000 rows as multipart/form-data: the part `options` (JSON, without `content`) first, then the part `file`. `GET /operations/{operationId}/errors` names the rows that could not be taken.',
+    'Answers 202 with an operation to follow. The body says how a file is sent, and what becomes of its rows.',
 } as const
 
 export async function beginExport(context: Context, exchange: Exchange, options: ExportOptions): Promise<Reply> {

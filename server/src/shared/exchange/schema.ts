@@ -25,7 +25,12 @@ export const ExportBody = Strict(
       }),
     ),
   },
-  { title: 'RecordExport', examples: [{ format: 'csv' }] },
+  {
+    title: 'RecordExport',
+    description:
+      'A search, whose rows are written into a file page by page, with the rights that the caller has at each page: at most 5,000,000 rows or 2 GiB. Whoever began it, and who sees everything in the organization, downloads it from `/operations/{operationId}/file`.',
+    examples: [{ format: 'csv' }],
+  },
 )
 
 const target = Type.String({
@@ -99,7 +104,8 @@ export const ImportBody = Strict(
   },
   {
     title: 'RecordImport',
-    description: 'What to make of a file.',
+    description:
+      'What to make of a file, which is written in batches, with the rights that the caller has at each. It is `content` in JSON; or, up to 100 MiB and 1,000,000 rows, multipart/form-data: the part `options` (this, without `content`) first, then the part `file`. `/operations/{operationId}/errors` names the rows that could not be taken.',
     examples: [{ format: 'csv', content: 'name\nNorthwind Traders\n', dryRun: true }],
   },
 )

@@ -77,18 +77,19 @@ function withCallersChoice(name: string, schema: Json, appId: string | null, { o
   return { ...rest, enum: objects.map(({ objectKey }) => objectKey), examples: [object.objectKey] }
 }
 
-function requestBodyOf(operation: Operation<never>, { schemas }: Projection, object: ContractObject | undefined): Json {
-  const schema = schemas.use(operation.body!)
+function requestBodyOf(operation: Operation<never>, projection: Projection, object: ContractObject | undefined): Json {
+  const schema = projection.schemas.use(operation.body!)
   const example = exampleOf(operation.body!, { use: 'request', object })
-  const json = { 'application/json': { schema, example } }
-  return {
-    required: !operation.bodyOptional,
-    content:
-      operation.uploadBytesMax === undefined ? json : { ...json, ...multipart(schema, operation.uploadBytesMax) },
+  const content = {
+    'application/json': { schema, example },
+    ...(operation.uploadBytesMax !== undefined && multipart(operation, operation.uploadBytesMax, projection)),
   }
+  return { required: !operation.bodyOptional, content }
 }
 
-function multipart(options: unknown, bytesMax: number): Json {
+/** The body as one part, and a file behind it. */
+function multipart({ body }: Operation<never>, bytesMax: number, { schemas }: Projection): Json {
+  const options = body as unknown as Json
   const file = {
     type: 'string',
     contentMediaType: 'application/octet-stream',
@@ -96,7 +97,13 @@ function multipart(options: unknown, bytesMax: number): Json {
     description: 'The file, in place of `content`. It comes after `options`.',
     examples: ['name\nNorthwind Traders\n'],
   }
-  const schema = { type: 'object', properties: { options, file }, required: ['options', 'file'] }
+  const schema = schemas.use({
+    title: `${options['title']}Upload`,
+    description: 'Two parts, in this order.',
+    type: 'object',
+    properties: { options, file },
+    required: ['options', 'file'],
+  })
   return { 'multipart/form-data': { schema, encoding: { options: { contentType: 'application/json' } } } }
 }
 

@@ -13,6 +13,7 @@ import { createCatalogue } from './shared/catalogue/catalogue.ts'
 import type { Context } from './shared/context.ts'
 import { createCursors } from './shared/cursors.ts'
 import { type Database, openDatabase } from './shared/database/database.ts'
+import { keepPresence } from './shared/database/presence.ts'
 import { createDiagnostics } from './shared/diagnostics.ts'
 import { createDomainOwnership } from './shared/domain-ownership.ts'
 import { createFairShare } from './shared/fair-share.ts'
@@ -149,7 +150,8 @@ export function createService(options: ServiceOptions): Service {
     ...(options.extraCaFile !== undefined && { extraCaFile: options.extraCaFile }),
     dnsServers: options.dnsServers ?? [],
   })
-  const deliveries = webhookDeliveries.createWorker({ database, standings, secrets, safeFetch, clock, log })
+  const presence = keepPresence(connection)
+  const deliveries = webhookDeliveries.createWorker({ database, presence, standings, secrets, safeFetch, clock, log })
   const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: deliveries.wake })
   const transact: AttemptParts['transact'] = (mode, caller, work) =>
     share.run(caller.tenantId, () => database.transact(mode, caller, work))

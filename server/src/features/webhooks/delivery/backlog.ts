@@ -1,5 +1,6 @@
-import sql from 'sql-template-tag'
+import sql, { raw } from 'sql-template-tag'
 import type { Database } from '../../../shared/database/database.ts'
+import { presenceKey, presentKeys } from '../../../shared/database/presence.ts'
 import { attemptsKept, leasesMax } from './delivery.ts'
 import { queueSettings } from './queue-settings.ts'
 
@@ -76,6 +77,17 @@ export async function endDeliveries(
   })
 }
 
+/** Workers that have leases and cannot be seen: they died, or have lost their connection for a moment. */
+export async function findAbsentWorkers(database: Database): Promise<string[]> {
+  const rows = await database.as('portico_system', (tx) =>
+    tx.rows<{ id: string }>(sql`
+      WITH holder AS MATERIALIZED (
+        SELECT DISTINCT leased_by AS id FROM portico.webhook_queue WHERE leased_until IS NOT NULL)
+      SELECT id FROM holder WHERE ${raw(presenceKey('id'))} NOT IN (SELECT key FROM ${presentKeys} AS present)`),
+  )
+  return rows.map(({ id }) => id)
+}
+
 export interface LostLeases {
   /** Subscriptions whose deliveries are due again. */
   readonly due: readonly string[]
@@ -84,10 +96,13 @@ export interface LostLeases {
 }
 
 /**
- * Leases that ran out: their worker was lost. Each is kept as an attempt that does not count, since the receiver may have
+ * Leases that ran out, and those of workers that died: what they were for is lost. Each is kept as an attempt that does not count, since the receiver may have
  * nothing to do with it, and the delivery is due again, or given up when that has happened too often.
  */
-export async function takeBackLostLeases(database: Database, now: number): Promise<LostLeases> {
+export async function takeBackLostLeases(
+  database: Database,
+  { now, deadIds }: { readonly now: number; readonly deadIds: readonly string[] },
+): Promise<LostLeases> {
   const rows = await database.as('portico_system', async (tx) => {
     const [, found] = await Promise.all([
       tx.rows(queueSettings({ durable: true })),
@@ -97,10 +112,11 @@ export async function takeBackLostLeases(database: Database, now: number): Promi
             CASE WHEN jsonb_array_length(attempts) >= ${attemptsKept} THEN attempts - 0 ELSE attempts END
               || jsonb_build_object('attemptNumber', attempt_count + 1, 'trigger', trigger,
                 'startedAt', to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-                'durationMs', floor(extract(epoch FROM leased_until - started_at) * 1000)::integer,
+                'durationMs', greatest(0, floor(extract(epoch FROM ${iso(now)}::timestamptz - started_at) * 1000))::integer,
                 'httpStatus', NULL, 'category', 'worker_lost', 'responseExcerpt', NULL, 'responseTruncated', false)
               AS attempts
-          FROM portico.webhook_queue WHERE leased_until < ${iso(now)}
+          FROM portico.webhook_queue
+          WHERE leased_until < ${iso(now)} OR (leased_until IS NOT NULL AND leased_by = ANY (${deadIds}::uuid[]))
           LIMIT 1000 FOR UPDATE SKIP LOCKED),
         again AS (
           UPDATE portico.webhook_queue q

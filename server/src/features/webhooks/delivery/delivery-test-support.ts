@@ -7,6 +7,7 @@ import { testModel } from '../../../../test/support/test-model.ts'
 import { uuidv7 } from '../../../kernel/ids.ts'
 import { createCatalogue } from '../../../shared/catalogue/catalogue.ts'
 import { openDatabase } from '../../../shared/database/database.ts'
+import { keepPresence } from '../../../shared/database/presence.ts'
 import { createLog } from '../../../shared/log.ts'
 import { createDispatcher } from '../../../shared/outbox/dispatcher.ts'
 import { eventVersion } from '../../../shared/outbox/event-types.ts'
@@ -63,8 +64,10 @@ export async function startDeliveryTestbed() {
   const severed = openDatabase({ connection: sever.connection, poolSize: 2 })
   const { a, b } = tenant.organizations
 
-  function startWorker(options: Partial<DeliveryWorkerParts> = {}): DeliveryWorker {
+  function startPresentWorker(options: Partial<DeliveryWorkerParts> = {}) {
+    const presence = keepPresence(testbed.login)
     const worker = createDeliveryWorker({
+      presence,
       database,
       standings,
       secrets,
@@ -75,7 +78,7 @@ export async function startDeliveryTestbed() {
       ...options,
     })
     workers.push(worker)
-    return worker
+    return { worker, presence }
   }
 
   async function subscribe(
@@ -152,7 +155,8 @@ export async function startDeliveryTestbed() {
     severed,
     sever,
     logLines,
-    startWorker,
+    startPresentWorker,
+    startWorker: (options?: Partial<DeliveryWorkerParts>): DeliveryWorker => startPresentWorker(options).worker,
     subscribe,
     emit,
     deliveries,

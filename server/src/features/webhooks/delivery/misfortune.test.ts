@@ -61,13 +61,33 @@ test('what a lost worker had is sent by another, is not charged, and the lost on
   const delivered = await bed.delivery(subscriptionId)
   expect(delivered).toMatchObject({ state: 'delivered', attemptCount: 1 })
   expect(delivered.attempts).toMatchObject([
-    { attemptNumber: 1, category: 'worker_lost', startedAt, durationMs: 45_000, httpStatus: null },
+    { attemptNumber: 1, category: 'worker_lost', startedAt, durationMs: 45_001, httpStatus: null },
     { attemptNumber: 1, category: 'success', responseExcerpt: 'answer 2' },
   ])
   answer()
   await late
   expect(await bed.delivery(subscriptionId)).toEqual(delivered)
   expect(receiver.requests).toHaveLength(2)
+})
+
+test('what a worker had that died is sent a moment later', async () => {
+  const receiver = keep(await startReceiver())
+  const { subscriptionId } = await bed.subscribe(urlOf(receiver))
+  await bed.emit()
+  const { presence, worker } = bed.startPresentWorker()
+  const other = bed.startWorker()
+  await presence.shown()
+  await bed.database.as('portico_system', (tx) =>
+    tx.rows(sql`UPDATE portico.webhook_queue SET leased_until = ${bed.iso(45_000)}, started_at = ${bed.iso()},
+      lease_number = 1, leased_by = ${presence.id}`),
+  )
+  for (let look = 0; look < 3; look++, bed.advance(1000)) await other.deliverAll()
+  expect(await bed.delivery(subscriptionId)).toMatchObject({ state: 'leased' })
+  await worker.close()
+  for (let look = 0; look < 3; look++, bed.advance(1000)) await other.deliverAll()
+  const { state, attemptCount, attempts } = await bed.delivery(subscriptionId)
+  expect([state, attemptCount]).toEqual(['delivered', 1])
+  expect(attempts.map(({ category }) => category)).toEqual(['worker_lost', 'success'])
 })
 
 test('a worker that comes back while another is at it writes nothing either', async () => {

@@ -1,13 +1,13 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../../../kernel/clock.ts'
 import type { Database } from '../../../shared/database/database.ts'
+import type { Presence } from '../../../shared/database/presence.ts'
 import type { Log } from '../../../shared/log.ts'
 import type { Standings } from '../../../shared/outbox/standings.ts'
 import type { SafeFetch } from '../../../shared/safe-fetch/safe-fetch.ts'
 import type { Secrets } from '../../../shared/secrets.ts'
 import { createAgenda } from './agenda.ts'
-import { endDeliveries, findBacklog, takeBackLostLeases } from './backlog.ts'
+import { endDeliveries, findAbsentWorkers, findBacklog, takeBackLostLeases } from './backlog.ts'
 import { claimDeliveries } from './claim.ts'
 import type { ClaimedDelivery, Settlement } from './delivery.ts'
 import { createGate } from './gate.ts'
@@ -32,6 +32,8 @@ export interface DeliveryWorker {
 
 export interface DeliveryWorkerParts {
   readonly database: Database
+  /** Under whose id deliveries are leased; it ends with its worker. */
+  readonly presence: Presence
   readonly standings: Standings
   readonly secrets: Pick<Secrets, 'open'>
   readonly safeFetch: Pick<SafeFetch, 'fetch'>
@@ -47,11 +49,12 @@ export interface DeliveryWorkerParts {
 const lookEveryMs = 1000
 /** Taken at once: the first of them leaves when the last is claimed, some milliseconds later. */
 const claimMax = 128
-const askedMax = 256
+const askedMax = 128
 /** Of events, as JSON, under way at once and claimed at once. */
 const eventBytesMax = 64 * 1024 * 1024
 const claimBytesMax = 8 * 1024 * 1024
 const endedMax = 1000
+const deadAfterMs = 1500
 /** Of what was leased ahead: its receiver has become slow, and the rights that it was made ready with are as old. */
 const waitMsMax = 1000
 
@@ -60,9 +63,8 @@ const waitMsMax = 1000
  * one has leased no other sends. No transaction is open while it waits for a receiver.
  */
 export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker {
-  const { database, standings, secrets, safeFetch, clock, log, slots = 512, closeWithinMs = 5000 } = parts
+  const { database, presence, standings, secrets, safeFetch, clock, log, slots = 512, closeWithinMs = 5000 } = parts
   const { random = Math.random } = parts
-  const workerId = randomUUID()
   const gate = createGate()
   const signingSecrets = createSigningSecrets({ secrets, clock })
   const sending = { database, standings, signingSecrets, safeFetch, gate, clock, log, random }
@@ -71,6 +73,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
   /** Nothing is known yet of what became of them. */
   const unsettled = new Map<string, ClaimedDelivery>()
   const whenIdle: (() => void)[] = []
+  const absentSince = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
   let working: Promise<void> | undefined
   let mustLook = false
@@ -98,6 +101,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
     while (again && !closed) {
       again = false
       try {
+        await presence.shown()
         if (mustLook) await look()
         while (!closed && (await claimSome()));
       } catch (error) {
@@ -111,11 +115,19 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
     mustLook = false
     const now = clock.now()
     gate.clear(now, waitMsMax)
-    const { givenUp } = await takeBackLostLeases(database, now)
+    const { givenUp } = await takeBackLostLeases(database, { now, deadIds: await findDead(now) })
     for (const deliveryId of givenUp) log.error({ deliveryId }, 'A delivery was given up: it lost every worker it had.')
     const { due, ended } = await findBacklog(database, now)
     agenda.note(due)
     for (const subscriptionId of ended) await end(subscriptionId)
+  }
+
+  /** Whoever was absent a second ago and still is. A connection that was lost is back sooner. */
+  async function findDead(now: number): Promise<string[]> {
+    const absent = await findAbsentWorkers(database)
+    for (const id of absentSince.keys()) if (!absent.includes(id)) absentSince.delete(id)
+    for (const id of absent) if (!absentSince.has(id)) absentSince.set(id, now)
+    return absent.filter((id) => now - absentSince.get(id)! >= deadAfterMs)
   }
 
   async function end(subscriptionId: string): Promise<void> {
@@ -132,7 +144,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
     const asked = agenda.take(askedMax)
     try {
       const claimed = await claimDeliveries(database, {
-        workerId,
+        workerId: presence.id,
         subscriptionIds: asked,
         slowIds: agenda.slowIds(now),
         now,
@@ -201,6 +213,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
       for (const claimed of unsettled.values()) settle(released(claimed, { at, dueAt: at }))
       settler.hurry()
       await settler.idle()
+      await presence.close()
     },
   }
 }

@@ -105,6 +105,41 @@ describe('an import', () => {
     expect(json.displayName).toBe('New')
   })
 
+  test('updates by a unique field, whatever its case, and clears what is empty where that was asked', async () => {
+    const domain = `${unique()}.example`
+    const by = { mode: 'upsert', key: 'domain' }
+    const first = `name,domain,country\nOld,${domain},Austria\nOther,${domain}.at,Austria\n`
+    expect(await companies.import(first, by)).toMatchObject({ result: { created: 2, updated: 0 } })
+    const second = `name,domain,country\nNew,${domain.toUpperCase()},\nNewer,${domain},\n`
+    expect(await companies.import(second, by)).toMatchObject({ result: { created: 0, updated: 2 } })
+    const [kept] = (await found('company', domain)).filter((one) => one.displayName === 'Newer')
+    expect(kept!.fields['country']).toBe('Austria')
+    await companies.import(second, { ...by, emptyCells: 'clear' })
+    const [cleared] = (await found('company', domain)).filter((one) => one.displayName === 'Newer')
+    expect(cleared!.fields['country']).toBeNull()
+    const doubled = await companies.import(`name,domain\nX,${domain}\n`)
+    expect(await companies.errors(doubled)).toMatchObject([{ row: 1, field: 'domain', code: 'duplicate_value' }])
+  })
+
+  test('knows no field that its initiator may not read, and places nothing where it may not', async () => {
+    const { a, b } = service.app.organizations
+    const clerk = exchangeOf(service, '/objects/dossier/records', users().clerk)
+    const hidden = await clerk.import('title,hiddenSum\nx,1\n')
+    const unknown = await clerk.import('title,nothing\nx,1\n')
+    expect(hidden.error).toMatchObject({ code: 'import_columns_invalid' })
+    expect(hidden.error!.details![0]!.message).toBe(unknown.error!.details![0]!.message)
+    const sales = exchangeOf(service, '/objects/deal/records', users().sales)
+    const rows = [a.locations['south'], b.locations['north'], randomUUID(), 'north'].map(
+      (id) => `x,${a.dataRoles['sales']},${id}`,
+    )
+    const ended = await sales.import(`name,dataRoleId,locationId\n${rows.join('\n')}\n`)
+    expect(ended.progress).toMatchObject({ succeeded: 0, failed: 4 })
+    const [south, foreign, nowhere, malformed] = await sales.errors(ended)
+    expect(south).toMatchObject({ field: 'dataRoleId', code: 'permission_denied' })
+    expect({ ...foreign, row: 0 }).toEqual({ ...nowhere, row: 0 })
+    expect(malformed).toMatchObject({ field: 'locationId', code: 'validation_failed' })
+  })
+
   test('a dry run says the same and writes nothing', async () => {
     const name = unique()
     const content = `name,amount\n${name} a,12.50\n${name} b,much\n`

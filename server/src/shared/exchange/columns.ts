@@ -1,4 +1,4 @@
-import { type ErrorDetail, type Failure, fail } from '../../kernel/errors.ts'
+import { type ErrorDetail, errorTable, type Failure, fail } from '../../kernel/errors.ts'
 import { Nullable, Strict } from '../../kernel/schemas.ts'
 import { assertValid } from '../../kernel/validation.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
@@ -125,7 +125,12 @@ export function errorLine(
   row: number,
   { code, message, details }: Pick<Failure, 'code' | 'message' | 'details'>,
 ): string {
-  const told = (details ?? []).map((detail) => ({ ...detail, field: detail.field.replace(/^fields\./, '') }))
+  const told = (details ?? []).map((detail) => ({
+    ...detail,
+    field: detail.field.replace(/^fields\./, ''),
+    // A keyword of JSON Schema is no code that a program could look up.
+    code: Object.hasOwn(errorTable, detail.code) ? detail.code : code,
+  }))
   const [first] = told
   const line = first
     ? { row, field: first.field, code: first.code, message: first.message }

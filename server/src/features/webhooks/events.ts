@@ -4,11 +4,11 @@ import { AppParams, pageSizeDefault, Strict } from '../../kernel/schemas.ts'
 import { withinScopes } from '../../shared/access/permissions.ts'
 import { type Context, operation } from '../../shared/context.ts'
 import { envelopeOf, knowable, type Standing } from '../../shared/outbox/disclosure.ts'
-import { eventTypeOf, eventTypes } from '../../shared/outbox/event-types.ts'
+import { eventTypeOf, eventTypes, mayHear } from '../../shared/outbox/event-types.ts'
 import { profileOf } from '../../shared/records/scope.ts'
 import { EventPage, EventQuery } from './event-schema.ts'
 import { findEvents } from './event-store.ts'
-import { requireScopeOf } from './rules.ts'
+import { requireHearing } from './rules.ts'
 import { EventTypeList } from './schema.ts'
 
 const reading = {
@@ -60,7 +60,14 @@ holds as long. \`eventKey\` may change from one request to the next.`,
   params: Strict(AppParams),
   query: EventQuery,
   responses: { 200: EventPage },
-  errors: ['cursor_invalid', 'cursor_mismatch', 'cursor_expired', 'page_size_exceeded', 'webhook_event_unknown'],
+  errors: [
+    'cursor_invalid',
+    'cursor_mismatch',
+    'cursor_expired',
+    'page_size_exceeded',
+    'permission_denied',
+    'webhook_event_unknown',
+  ],
 
   async handler(context, { query }) {
     const { tx, caller, cursors, now } = context
@@ -101,13 +108,12 @@ function positionOf(context: Context, cursor: string | undefined): number {
 /** Those that are asked for by name, or else all that the scopes of the caller show. */
 function wantedKeys({ caller }: Context, asked: readonly string[] | undefined): string[] {
   if (asked === undefined) {
-    const shown = eventTypes.filter(({ requires }) => requires === null || caller.scopes.has(requires))
-    return shown.map(({ eventKey }) => eventKey)
+    return eventTypes.filter((type) => mayHear(type, caller)).map(({ eventKey }) => eventKey)
   }
   for (const [i, eventKey] of asked.entries()) {
     const type = eventTypeOf(eventKey)
     if (!type) throw fail('webhook_event_unknown', { field: `eventKey[${i}]` })
-    requireScopeOf(type, caller)
+    requireHearing(type, caller)
   }
   return [...asked]
 }

@@ -1,6 +1,6 @@
 import type { Caller } from '../../kernel/caller.ts'
 import { fail } from '../../kernel/errors.ts'
-import { type EventType, eventTypeOf } from '../../shared/outbox/event-types.ts'
+import { type EventType, eventTypeOf, mayHear } from '../../shared/outbox/event-types.ts'
 import type { Destination } from '../../shared/safe-fetch/destination.ts'
 import type { DeliveryView } from './delivery-schema.ts'
 import type { DeliveryRow } from './delivery-store.ts'
@@ -40,13 +40,17 @@ export function requireEvents(events: readonly EventChoice[], scope: 'account' |
     }
     seen.add(eventKey)
     if (!type.scopes.includes(scope)) throw fail('webhook_scope_event_conflict', { field: `${at}.eventKey` })
-    requireScopeOf(type, caller)
+    requireHearing(type, caller)
   }
 }
 
-/** Some events show what a scope of its own is for. */
-export function requireScopeOf({ eventKey, requires }: EventType, caller: Caller): void {
-  if (requires === null || caller.scopes.has(requires)) return
+/** Some events show what a scope of its own is for, and some what no envelope holds. Throws unless the caller may hear of them. */
+export function requireHearing(type: EventType, caller: Caller): void {
+  const { eventKey, requires } = type
+  if (mayHear(type, caller)) return
+  if (requires === null || caller.scopes.has(requires)) {
+    throw fail('permission_denied', { message: `The event ${eventKey} takes a credential without an envelope.` })
+  }
   throw fail('scope_missing', {
     message: `The credential lacks the scope ${requires}, which the event ${eventKey} takes.`,
     headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${requires}"` },

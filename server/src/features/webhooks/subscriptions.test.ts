@@ -199,6 +199,7 @@ describe('events of a subscription', () => {
       'events[1].eventKey',
     ])
     expect(refusal(await enveloped.create({ events: [userCreated], scope: 'app' }))).toEqual([403, 'permission_denied'])
+    expect(refusal(await enveloped.create({ events: [userCreated] }))).toEqual([403, 'permission_denied'])
     const { subscriptionId, scope } = await made({ events: [userCreated], scope: 'app' })
     expect(scope).toBe('app')
     expect(refusal(await live.put(subscriptionId, { events: [recordUpdated] }))).toEqual([

@@ -3,7 +3,7 @@ import type { Caller } from '../../kernel/caller.ts'
 import { mayPlace, visible } from '../access/envelope.ts'
 import type { AccessProfile } from '../access/permissions.ts'
 import type { Database } from '../database/database.ts'
-import { eventTypeOf } from './event-types.ts'
+import { eventTypeOf, mayHear } from './event-types.ts'
 import type { StoredEvent } from './stored-event.ts'
 
 /**
@@ -70,9 +70,8 @@ export async function knowable<E extends EventHead>(
 /** As far as it can be said without the database: of links, that both objects are readable. */
 function mayKnow(event: EventHead, { caller, profile, active }: Standing): boolean {
   const type = eventTypeOf(event.eventKey)
-  if (!type) return false
-  if (type.requires !== null && !(active && caller.scopes.has(type.requires))) return false
-  // The nine of specification 6.2 are about whole organisations and their people; the others stay in their organisation.
+  if (!type || !mayHear(type, caller) || (type.requires !== null && !active)) return false
+  // The nine of specification 6.2 are for whoever subscribes to all organisations; the others stay in theirs.
   if (event.organizationId !== caller.organizationId && !type.scopes.includes('app')) return false
   const link = linkOf(event)
   if (link) return profile.objects.has(link.fromObjectKey) && profile.objects.has(link.toObjectKey)

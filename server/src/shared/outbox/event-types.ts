@@ -1,4 +1,5 @@
 import Type, { type TObject } from 'typebox'
+import type { Caller } from '../../kernel/caller.ts'
 import { Nullable, Revision, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import type { Scope } from '../../kernel/scopes.ts'
 import { operationId } from '../operations/schema.ts'
@@ -225,6 +226,14 @@ export const eventTypes: readonly EventType[] = [
 ]
 
 const byKey = new Map(eventTypes.map((type) => [type.eventKey, type]))
+
+/**
+ * May a credential hear of events of this type at all? Those that name people are about a whole organisation, and an envelope
+ * of roles and locations has no room for that.
+ */
+export function mayHear({ requires, classification }: EventType, { scopes, unrestricted }: Caller): boolean {
+  return (requires === null || scopes.has(requires)) && (classification !== 'sensitive' || unrestricted)
+}
 
 /** The type of an event; undefined where nothing is called that. */
 export function eventTypeOf(eventKey: string): EventType | undefined {

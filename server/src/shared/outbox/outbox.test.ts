@@ -286,6 +286,14 @@ describe('fan-out', () => {
     expect(await queued(enveloped)).toEqual(['relationship.created'])
   })
 
+  test('a credential with an envelope is not told who the people of its organization are', async () => {
+    const enveloped = await subscribe(['organization.updated'], { key: 'north' })
+    const whole = await subscribe(['organization.updated'])
+    await lifecycleOf('a', 'A')
+    await dispatch()
+    expect(await Promise.all([enveloped, whole].map(queued))).toEqual([[], ['organization.updated']])
+  })
+
   test('a credential without the scope is told nothing; one that is revoked ends its subscription', async () => {
     const deaf = await subscribe(['record.created'], { key: 'deaf' })
     const lost = await subscribe(['record.created'], { key: 'revoked' })

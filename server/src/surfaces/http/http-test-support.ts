@@ -7,7 +7,7 @@ import type { Caller } from '../../kernel/caller.ts'
 import { systemClock } from '../../kernel/clock.ts'
 import { fail } from '../../kernel/errors.ts'
 import type { Outcome } from '../../kernel/exchange.ts'
-import { type BaseContext, operationFor } from '../../kernel/operation.ts'
+import { type BaseContext, operationFor, StreamBody } from '../../kernel/operation.ts'
 import { createPipeline } from '../../kernel/pipeline.ts'
 import { createRegistry } from '../../kernel/registry.ts'
 import { AppParams, Strict, Uuid } from '../../kernel/schemas.ts'
@@ -36,6 +36,17 @@ const common = {
   errors: [],
 } as const
 const thingParams = Type.Object({ ...AppParams, thingId: Uuid('The thing.') })
+
+/** How many chunks of streams were asked for. */
+export const streamed = { chunks: 0 }
+
+async function* chunksOf({ chunks, breaksOff }: { readonly chunks: number; readonly breaksOff?: boolean }) {
+  for (let count = 0; count < chunks; count++) {
+    streamed.chunks++
+    yield Buffer.alloc(1024 * 1024, 'x')
+  }
+  if (breaksOff) throw new Error('secret words of a stream')
+}
 
 /** Every operation answers with what reached it. */
 const operations = [
@@ -104,6 +115,14 @@ const operations = [
     method: 'GET',
     path: '/v1/apps/{saasAppId}/huge',
     handler: async () => ({ status: 200, body: 'x'.repeat(32 * 1024 * 1024) }),
+  }),
+  operation({
+    ...common,
+    id: 'thingsStream',
+    method: 'GET',
+    path: '/v1/apps/{saasAppId}/stream',
+    query: Strict({ chunks: Type.Integer(), breaksOff: Type.Optional(Type.Boolean()) }),
+    handler: async (_, { query }) => ({ status: 200, body: new StreamBody(() => chunksOf(query), 'text/plain') }),
   }),
   operation({
     ...common,

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isUuid } from '../../kernel/ids.ts'
-import { appId, at, call, type Sent, sendRaw, startSurface, thingId, token } from './http-test-support.ts'
+import { appId, at, call, type Sent, sendRaw, startSurface, streamed, thingId, token } from './http-test-support.ts'
 
 let service: Awaited<ReturnType<typeof startSurface>>
 beforeAll(async () => {
@@ -12,6 +14,42 @@ afterAll(() => service.surface.drain(2_000))
 const get = (path: string, sent?: Sent) => call(service.port, 'GET', path, sent)
 const post = (path: string, sent?: Sent) => call(service.port, 'POST', path, sent)
 const create = (body: string | Uint8Array, headers = {}) => post(at('/things'), { body, headers })
+
+describe('streams', () => {
+  test('leave whole, with the headers of every answer; HEAD asks for nothing of them', async () => {
+    const answer = await get(at('/stream?chunks=3'))
+    expect(answer).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/plain', 'x-content-type-options': 'nosniff' },
+    })
+    expect(answer.text).toBe('x'.repeat(3 * 1024 * 1024))
+    expect(isUuid(answer.headers['x-correlation-id'])).toBe(true)
+    const before = streamed.chunks
+    const head = await call(service.port, 'HEAD', at('/stream?chunks=3'))
+    expect([head.status, head.text, streamed.chunks]).toEqual([200, '', before])
+  })
+
+  test('that fail end the connection, so that nobody takes a part for the whole', async () => {
+    await expect(get(at('/stream?chunks=1&breaksOff=true'))).rejects.toThrow(/aborted|socket hang up|terminated/)
+    expect(service.errors.splice(0)).toMatchObject([{ err: { message: 'secret words of a stream' } }])
+  })
+
+  test('are made at the pace of whoever reads them', async () => {
+    const before = streamed.chunks
+    const socket = connect(service.port, '127.0.0.1')
+    socket.pause()
+    socket.write(
+      `GET ${at('/stream?chunks=500')} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n\r\n`,
+    )
+    let last = -1
+    while (streamed.chunks === before || streamed.chunks !== last) {
+      last = streamed.chunks
+      await pause(200)
+    }
+    expect(streamed.chunks - before).toBeLessThan(100)
+    socket.destroy()
+  })
+})
 
 describe('routes', () => {
   test('an action after a colon is its own route, and its parameter holds no colon', async () => {

@@ -5,8 +5,8 @@ import type { Tx } from '../../kernel/transaction.ts'
 import { visible, visibleParts } from '../../shared/access/envelope.ts'
 import type { ObjectAccess } from '../../shared/access/permissions.ts'
 import { isTimeout } from '../../shared/database/failures.ts'
-import { amongFew } from '../../shared/records/read-store.ts'
-import { searchTagsOf } from '../../shared/records/search-document.ts'
+import { amongFewOf } from '../../shared/records/read-store.ts'
+import { questionSql } from '../../shared/records/search-question.ts'
 import type { Words } from '../../shared/search-text.ts'
 
 /** Every SQL statement of global search: which records, and how many. They are read, and authorised again, elsewhere. */
@@ -37,7 +37,7 @@ export async function findHits(
   if (!question.words) return (await findLatest(tx, caller, question, skip + take)).slice(skip)
   return tx.rows<Found>(sql`
     SELECT record_id AS "recordId", object_id AS "objectId", tier, similarity
-    FROM portico.search_page(${asked(caller, question)}, ${skip}::integer, ${take}::integer)`)
+    FROM portico.search_page(${questionSql(caller, question)}, ${skip}::integer, ${take}::integer)`)
 }
 
 /** Exact, or an error: never an estimate, never zero for "unknown". */
@@ -45,7 +45,7 @@ export async function countHits(tx: Tx, caller: Caller, question: Question): Pro
   if (isHopeless(question)) return 0
   try {
     const counts = question.words
-      ? [tx.rows<{ count: number }>(sql`SELECT portico.search_count(${asked(caller, question)}) AS count`)]
+      ? [tx.rows<{ count: number }>(sql`SELECT portico.search_count(${questionSql(caller, question)}) AS count`)]
       : question.accesses.map((access) => {
           const parts = visibleParts(caller, 't').map((part) => sql`(SELECT count(*) ${live(part, question, access)})`)
           return tx.rows<{ count: number }>(sql`SELECT ${join(parts, ' + ')} AS count`)
@@ -62,7 +62,7 @@ export async function findTitles(tx: Tx, caller: Caller, question: Question, tak
   if (isHopeless(question) || !question.words) return []
   return tx.rows<Found>(sql`
     SELECT record_id AS "recordId", object_id AS "objectId", tier, similarity
-    FROM portico.search_titles(${asked(caller, question)}, ${take}::integer)`)
+    FROM portico.search_titles(${questionSql(caller, question)}, ${take}::integer)`)
 }
 
 /** The last changed records, newest first: of each object as many as could be among them, through its own index. */
@@ -71,7 +71,7 @@ export async function findLatest(tx: Tx, caller: Caller, question: Question, tak
     question.accesses.map(async (access) => {
       const rows = await tx.rows<{ recordId: string; updatedAt: string }>(sql`
         SELECT t.record_id AS "recordId", t.updated_at AS "updatedAt"
-        ${live(visible(caller, 't'), question, access)}${await amongFew(tx, caller, access.object.table)}
+        ${live(visible(caller, 't'), question, access)}${await amongFewOf(tx, caller, access)}
         ORDER BY t.updated_at DESC, t.record_id DESC LIMIT ${take}::integer`)
       return rows.map((row) => ({ ...row, objectId: access.object.objectId, tier: null, similarity: null }))
     }),
@@ -92,23 +92,4 @@ function live(seen: Sql, { locationId }: Question, { object }: ObjectAccess) {
 /** Nothing that the caller may read, or words that fold to nothing. */
 function isHopeless({ accesses, words }: Question): boolean {
   return accesses.length === 0 || words?.patterns.length === 0
-}
-
-/** The question as the database takes it (`portico.search_question`). */
-function asked(caller: Caller, { accesses, locationId, words }: Question) {
-  const { organizationId, user, dataRoleIds, locationIds, unrestricted } = caller
-  const isTitled = ({ object, readableByKey }: ObjectAccess) => readableByKey.has(object.nameField.fieldKey)
-  const question = {
-    organization: organizationId,
-    objects: accesses.map(({ object }) => object.objectId),
-    tags: accesses.map(searchTagsOf),
-    titled: accesses.filter(isTitled).map(({ object }) => object.objectId),
-    audience: unrestricted ? null : [organizationId, ...(user ? [user.userId] : []), ...dataRoleIds],
-    user_id: user?.userId ?? null,
-    data_role_ids: dataRoleIds,
-    location_ids: locationIds === 'all' ? null : locationIds,
-    only_location: locationId ?? null,
-    ...words,
-  }
-  return sql`json_populate_record(NULL::portico.search_question, ${JSON.stringify(question)}::json)`
 }

@@ -11,6 +11,7 @@ import { conditionSql } from './conditions.ts'
 import type { RecordQuery, Selection } from './query.ts'
 import { columnNames, columnsOf, type RecordRow } from './record.ts'
 import { searchTagsOf } from './search-document.ts'
+import { questionSql } from './search-question.ts'
 import { orderBy, positionOf, regionsAfter, sortValues } from './sort.ts'
 
 /** Every SQL statement that reads records of custom objects. Visibility comes from `shared/access`, never from here. */
@@ -21,45 +22,62 @@ export interface Page {
   readonly next: readonly (string | null)[] | undefined
 }
 
-function selected(selection: Selection, caller: Caller, seen = visible(caller, 't')): Sql {
-  const { access, filter, words, includeArchived } = selection
-  const { object } = access
+/** `seen`: what the caller sees, or a part of it. `held`: what else is asked of a record, and is not in the selection. */
+function selected({ access, filter, includeArchived }: Selection, caller: Caller, seen: Sql, held: Sql): Sql {
   const live = includeArchived ? empty : sql` AND t.archived_at IS NULL`
   const filtered = filter ? sql` AND ${conditionSql(filter, 't', caller)}` : empty
-  return sql`FROM ${raw(object.table)} t WHERE ${seen}${live}${filtered}${searched(words, access, caller)}`
+  return sql`FROM ${raw(access.object.table)} t WHERE ${seen}${live}${filtered}${held}`
 }
 
-/** Is what the caller sees best gone through part by part? Words lead to the records themselves; archived ones are in no part. */
-function isInParts({ words, includeArchived }: Selection, caller: Caller): boolean {
-  return !caller.unrestricted && words === undefined && !includeArchived
-}
+/** Where more records than these hold the words, reading all of them to sort a page out takes longer than what is below. */
+const foundMax = 2000
 
-function searched(words: Words | undefined, access: ObjectAccess, caller: Caller): Sql {
-  if (words === undefined) return empty
+/**
+ * The records that hold the words, looked up once for a statement: `found`, and whether they are few. The planner cannot know
+ * how many there will be, so a statement holds both ways to go on, of which one is taken: from few records to their rows; or
+ * through the rows in the order of the page, leaving out those that are not among the many. Of the latter IS NOT FALSE keeps
+ * the planner from making a join, which would begin with reading all rows.
+ */
+function lookUp(words: Words, access: ObjectAccess, caller: Caller, seesFew = false): Sql {
   const { patterns, digits } = words
-  if (patterns.length === 0) return sql` AND false`
-  // MATERIALIZED: otherwise, where it takes the other conditions to leave few rows, the planner calls the function for each
-  // row of the table (300 records: 60 ms instead of 4).
-  return sql` AND t.record_id IN (WITH found AS MATERIALIZED (SELECT portico.search_records(
-    ${caller.organizationId}, ${access.object.objectId}, ${patterns as string[]}, ${digits}, ${searchTagsOf(access)}) AS record_id)
-    SELECT record_id FROM found)`
+  const { objectId } = access.object
+  const records = sql`SELECT portico.search_records(
+    ${caller.organizationId}, ${objectId}, ${patterns as string[]}, ${digits}, ${searchTagsOf(access)}) AS record_id`
+  // Of a caller who sees few, through those; it answers with all of them, being fewer than it ever ranks (10,000).
+  const ofFew = sql`SELECT record_id FROM portico.search_page(${exactly(words, access, caller)}, 0, ${fewMax})`
+  const none = sql`SELECT NULL::uuid AS record_id WHERE false`
+  const found = patterns.length === 0 ? none : seesFew ? ofFew : records
+  return sql`WITH found AS MATERIALIZED (${found}),
+    size AS MATERIALIZED (SELECT count(*) <= ${foundMax} AS is_small FROM found) `
 }
+
+/** The question that is answered by records which hold the words, and never by similar names. */
+function exactly(words: Words, access: ObjectAccess, caller: Caller): Sql {
+  return questionSql(caller, { accesses: [access], words: { ...words, whole: '' } })
+}
+
+const amongFound = sql` AND t.record_id IN (SELECT record_id FROM found) AND (SELECT is_small FROM size)`
+const amongMany = sql` AND (t.record_id IN (SELECT record_id FROM found)) IS NOT FALSE AND NOT (SELECT is_small FROM size)`
+
+/** Archived records are in no part of what a caller sees. */
+const isInParts = ({ includeArchived }: Selection) => !includeArchived
 
 export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Promise<Page> {
   const { sort, pageSize, position } = query
-  const inParts = isInParts(query, caller)
-  const isByCreation = sort.columns.length === 2 && sort.columns[0]!.column === 'created_at'
-  const few = inParts && !isByCreation ? await amongFew(tx, caller, query.access.object.table) : empty
+  const { words, access } = query
+  const few = await amongFew(tx, caller, query)
+  const inOrder = rowsInOrder(caller, query, few)
   const skip = query.page !== undefined && query.page > 1 ? sql` OFFSET ${(query.page - 1) * pageSize}` : empty
   const rows: RecordRow[] = []
   for (const region of position ? regionsAfter(sort, 't', position).map((after) => sql` AND ${after}`) : [empty]) {
     const limit = sql`LIMIT ${pageSize + 1 - rows.length}${skip}`
-    const chosen =
-      inParts && isByCreation
-        ? pageOfParts(query, caller, region, limit)
-        : sql`${selected(query, caller)}${few}${region} ORDER BY ${orderBy(sort, 't')} ${limit}`
-    const found = await tx.rows<RecordRow>(sql`
-      SELECT ${raw(columnsOf(query.columns, 't'))}${sortValues(sort, 't', columnNames(query.columns))} ${chosen}`)
+    const found = await tx.rows<RecordRow>(
+      words
+        ? sql`${lookUp(words, access, caller, few !== empty)}
+          (${allInOrder(query, caller, empty, sql`${amongFound}${region}`, limit)})
+          UNION ALL (${inOrder(sql`${amongMany}${region}`, limit)})`
+        : inOrder(region, limit),
+    )
     rows.push(...found)
     if (rows.length > pageSize) break
   }
@@ -70,17 +88,38 @@ export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Prom
   return { rows, hasMore, next }
 }
 
+/** How a page of rows is found in their order, by what else is asked of them and the limit. */
+function rowsInOrder(caller: Caller, query: RecordQuery, few: Sql): (held: Sql, limit: Sql) => Sql {
+  // Few words lead to the records themselves, and for all that somebody sees there is one index.
+  const isInOnePart = caller.unrestricted && query.words === undefined
+  return isByCreation(query) && isInParts(query) && !isInOnePart
+    ? (held, limit) => partsInOrder(query, caller, held, limit)
+    : (held, limit) => allInOrder(query, caller, few, held, limit)
+}
+
+const isByCreation = ({ sort }: RecordQuery) => sort.columns.length === 2 && sort.columns[0]!.column === 'created_at'
+
+function rowOf({ columns, sort }: RecordQuery): Sql {
+  return sql`SELECT ${raw(columnsOf(columns, 't'))}${sortValues(sort, 't', columnNames(columns))}`
+}
+
+function allInOrder(query: RecordQuery, caller: Caller, few: Sql, held: Sql, limit: Sql): Sql {
+  const rows = selected(query, caller, visible(caller, 't'), sql`${few}${held}`)
+  return sql`${rowOf(query)} ${rows} ORDER BY ${orderBy(query.sort, 't')} ${limit}`
+}
+
 /**
  * The page in the order of creation: of each part of what the caller sees as many as could be on it, in the order of the
  * part's index, and of all of them together the page.
  */
-function pageOfParts(query: RecordQuery, caller: Caller, region: Sql, limit: Sql): Sql {
+function partsInOrder(query: RecordQuery, caller: Caller, held: Sql, limit: Sql): Sql {
   const { sort, access, page = 1, pageSize } = query
   const parts = visibleParts(caller, 't').map(
-    (part) => sql`(SELECT t.record_id, t.created_at ${selected(query, caller, part)}${region}
+    (part) => sql`(SELECT t.record_id, t.created_at ${selected(query, caller, part, held)}
       ORDER BY ${orderBy(sort, 't')} LIMIT ${page * pageSize + 1})`,
   )
-  return sql`FROM (SELECT u.* FROM (${join(parts, ' UNION ALL ')}) AS u ORDER BY ${orderBy(sort, 'u')} ${limit}) AS p
+  return sql`${rowOf(query)}
+    FROM (SELECT u.* FROM (${join(parts, ' UNION ALL ')}) AS u ORDER BY ${orderBy(sort, 'u')} ${limit}) AS p
     JOIN ${raw(access.object.table)} t ON t.organization_id = ${caller.organizationId} AND t.record_id = p.record_id
     ORDER BY ${orderBy(sort, 't')}`
 }
@@ -88,15 +127,21 @@ function pageOfParts(query: RecordQuery, caller: Caller, region: Sql, limit: Sql
 /** Sorting so many takes some 20 ms; whoever sees more finds a page soon in the order of an index. */
 const fewMax = 5000
 
+/** Asked where it helps: without words, the order of creation has its indexes. */
+async function amongFew(tx: Tx, caller: Caller, query: RecordQuery): Promise<Sql> {
+  if (query.includeArchived || (query.words === undefined && isByCreation(query))) return empty
+  return amongFewOf(tx, caller, query.access)
+}
+
 /**
- * For a caller who sees few live records of a table the condition that it is one of them; else nothing. The planner takes
+ * For a caller who sees few live records of an object the condition that it is one of them; else nothing. The planner takes
  * everybody to see many, and would look for the few in the order of the sort among all the others.
  */
-export async function amongFew(tx: Tx, caller: Caller, table: string): Promise<Sql> {
+export async function amongFewOf(tx: Tx, caller: Caller, { object }: ObjectAccess): Promise<Sql> {
   if (caller.unrestricted) return empty
   const parts = visibleParts(caller, 't').map(
-    (part) =>
-      sql`(SELECT t.record_id FROM ${raw(table)} t WHERE ${part} AND t.archived_at IS NULL LIMIT ${fewMax + 1})`,
+    (part) => sql`(SELECT t.record_id FROM ${raw(object.table)} t
+      WHERE ${part} AND t.archived_at IS NULL LIMIT ${fewMax + 1})`,
   )
   const all = join(parts, ' UNION ALL ')
   const [row] = await tx.rows<{ count: number }>(sql`SELECT count(*) AS count FROM (${all}) AS u`)
@@ -105,15 +150,30 @@ export async function amongFew(tx: Tx, caller: Caller, table: string): Promise<S
 
 /** Exact, or an error: never an estimate, never zero for "unknown" (data.md, Counts). */
 export async function countSelected(tx: Tx, caller: Caller, selection: Selection): Promise<number> {
-  const parts = isInParts(selection, caller) ? visibleParts(caller, 't') : [visible(caller, 't')]
-  const counts = parts.map((part) => sql`(SELECT count(*) ${selected(selection, caller, part)})`)
   try {
-    const [row] = await tx.rows<{ count: number }>(sql`SELECT ${join(counts, ' + ')} AS count`)
+    const [row] = await tx.rows<{ count: number }>(countOf(selection, caller))
     return row!.count
   } catch (error) {
     if (isTimeout(error)) throw fail('count_unavailable', { cause: error })
     throw error
   }
+}
+
+function countOf(selection: Selection, caller: Caller): Sql {
+  const { words, access, filter } = selection
+  const all = visible(caller, 't')
+  const counted = (seen: Sql, held: Sql) => sql`(SELECT count(*) ${selected(selection, caller, seen, held)})`
+  const inParts = (held: Sql) =>
+    join(
+      (isInParts(selection) ? visibleParts(caller, 't') : [all]).map((part) => counted(part, held)),
+      ' + ',
+    )
+  if (words === undefined) return sql`SELECT ${inParts(empty)} AS count`
+  // The documents know who may see their records, and there are none of archived ones.
+  if (filter === undefined && words.patterns.length > 0) {
+    return sql`SELECT portico.search_count(${exactly(words, access, caller)}) AS count`
+  }
+  return sql`${lookUp(words, access, caller)} SELECT ${counted(all, amongFound)} + ${inParts(amongMany)} AS count`
 }
 
 /** Not FOR UPDATE: no change touches the key, so what refers to the record need not wait for it. */

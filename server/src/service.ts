@@ -38,7 +38,7 @@ import type { AttemptParts } from './shared/operations/attempt.ts'
 import { createOperations } from './shared/operations/operations.ts'
 import { createOperationRunner, type OperationRunner } from './shared/operations/runner.ts'
 import { createDispatcher, type Dispatcher } from './shared/outbox/dispatcher.ts'
-import { hasEmitted } from './shared/outbox/emitted.ts'
+import { hasEmitted, hasQueued } from './shared/outbox/emitted.ts'
 import { createStandings } from './shared/outbox/standings.ts'
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
@@ -127,6 +127,7 @@ export function createService(options: ServiceOptions): Service {
     onIdleError: (error) => log.warn({ err: error }, 'A connection to the database was lost.'),
     onCommit: (tx) => {
       if (hasEmitted(tx)) dispatcher.wake()
+      if (hasQueued(tx)) deliveries.wake()
     },
   })
   const metrics = createMetrics({ pool: database.pool })
@@ -151,7 +152,16 @@ export function createService(options: ServiceOptions): Service {
     dnsServers: options.dnsServers ?? [],
   })
   const presence = keepPresence(connection)
-  const deliveries = webhookDeliveries.createWorker({ database, presence, standings, secrets, safeFetch, clock, log })
+  const deliveries = webhookDeliveries.createWorker({
+    database,
+    presence,
+    metrics,
+    standings,
+    secrets,
+    safeFetch,
+    clock,
+    log,
+  })
   const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: deliveries.wake })
   const transact: AttemptParts['transact'] = (mode, caller, work) =>
     share.run(caller.tenantId, () => database.transact(mode, caller, work))

@@ -1,6 +1,7 @@
 import sql, { empty, join, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
+import { noteQueued } from '../../shared/outbox/emitted.ts'
 import type { DeliveryCategory, DeliveryState, DeliveryView } from './delivery-schema.ts'
 import { manageable } from './store.ts'
 
@@ -104,6 +105,7 @@ function conditionsOf(selection: DeliverySelection): Sql {
  * who ask at the same time one finds it. False: it has not failed.
  */
 export async function requeue(tx: Tx, { organizationId }: Caller, deliveryId: string, now: string): Promise<boolean> {
+  noteQueued(tx)
   const rows = await tx.rows(sql`WITH taken AS (
       DELETE FROM portico.webhook_delivery
       WHERE organization_id = ${organizationId} AND delivery_id = ${deliveryId} AND state = 'failed' RETURNING *)

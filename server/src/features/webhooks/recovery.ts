@@ -8,6 +8,7 @@ import { type Work, type WorkContext, type WorkEnd, workKind } from '../../share
 import { acceptedHeaders, OperationAccepted } from '../../shared/operations/schema.ts'
 import { knowable } from '../../shared/outbox/disclosure.ts'
 import { insertDeliveries, type NewDelivery } from '../../shared/outbox/dispatch-store.ts'
+import { noteQueued } from '../../shared/outbox/emitted.ts'
 import { standingOf } from '../../shared/outbox/standings.ts'
 import { type AskedEvent, findAsked, requeueFailed, type Span } from './recovery-store.ts'
 import { SubscriptionParams } from './schema.ts'
@@ -118,6 +119,7 @@ async function advance(work: RecoveryWork, at: RecoveryCheckpoint, take: Advance
     if (!subscription) throw fail('webhook_subscription_not_found')
     if (!subscription.enabled) throw fail('webhook_subscription_disabled')
     next = await take(context, work.input, at, subscription)
+    noteQueued(context.tx)
     const done = next.resent + next.missed
     return { checkpoint: next, progress: { total: null, processed: done, succeeded: done, failed: 0 } }
   })

@@ -13,3 +13,14 @@ export function noteEmitted(tx: Tx): void {
 export function hasEmitted(tx: Tx): boolean {
   return transactions.has(tx)
 }
+
+/** Transactions that queued deliveries themselves: a retry by hand, a recovery. The worker is woken then. */
+const queued = new WeakSet<Tx>()
+
+export function noteQueued(tx: Tx): void {
+  queued.add(tx)
+}
+
+export function hasQueued(tx: Tx): boolean {
+  return queued.has(tx)
+}

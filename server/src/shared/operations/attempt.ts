@@ -76,7 +76,7 @@ export async function attempt(
       await end({ status: 'cancelled', result: null, error: null })
       log.info({ ...about, ...last.progress }, 'An operation was cancelled.')
     } else if (signal.aborted) {
-      await release(database, claimed, clock.now())
+      await release(database, claimed, clock.now(), true)
     } else if (error instanceof Failure && !isPassing(error)) {
       await failed(error)
       log.info({ ...about, code: error.code, ...last.progress }, 'An operation failed.')

@@ -120,15 +120,19 @@ export async function saveStep(
   return row.status
 }
 
-/** Lets go of the operation: another claim may take it from `dueAt` on. */
+/**
+ * Lets go of the operation: another claim may take it from `dueAt` on. `uncounted` where nothing stood against it: a process
+ * that is stopped is no failed attempt.
+ */
 export async function release(
   database: Database,
   { organizationId, operationId, fence }: Claimed,
   dueAt: number,
+  uncounted = false,
 ): Promise<void> {
   await database.as('portico_system', (tx) =>
     tx.rows(sql`
-      UPDATE portico.operation SET due_at = ${iso(dueAt)}
+      UPDATE portico.operation SET due_at = ${iso(dueAt)}, attempts = greatest(attempts - ${uncounted ? 1 : 0}, 0)
       WHERE organization_id = ${organizationId} AND operation_id = ${operationId} AND fence = ${fence}
         AND completed_at IS NULL`),
   )

@@ -210,6 +210,26 @@ test('a worker that closes puts its work back for others, who take it up at once
   expect(await rowsWritten()).toBe(50)
 })
 
+test('processes that are stopped in order use up no attempt', async () => {
+  const operationId = await begin(callers.owner)
+  for (let count = 0; count <= attemptsMax; count++) {
+    let runs = 0
+    const patient = workKind({
+      type: 'test.write',
+      run: ({ signal }) => {
+        runs++
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      },
+    })
+    const runner = start([patient])
+    void runner.wake()
+    await until(() => runs === 1)
+    await runner.close()
+  }
+  await start([writing(1)]).wake()
+  expect(await look(operationId)).toMatchObject({ status: 'succeeded' })
+})
+
 test('one organization has two at work at a time, and does not keep another one waiting', async () => {
   const atWork = new Map<string, number>()
   let most = 0

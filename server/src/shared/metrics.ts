@@ -15,6 +15,8 @@ export interface Metrics {
   requestStarted(): void
   requestEnded(): void
   diagnosticsDropped(count: number): void
+  /** Counts an attempt to deliver a webhook, by what became of it. */
+  webhookAttempted(category: string, durationMs: number): void
   readonly contentType: string
   /** What `/metrics` answers. */
   metricsText(): Promise<string>
@@ -49,6 +51,13 @@ export function createMetrics({ pool }: { readonly pool?: () => PoolState } = {}
     help: 'Requests whose diagnostics were lost: the queue was full, or the database refused them.',
     registers,
   })
+  const webhookAttempts = new Histogram({
+    name: 'portico_webhook_attempt_duration_seconds',
+    help: 'Duration of attempts to deliver a webhook, by what became of them.',
+    labelNames: ['category'],
+    buckets: durationBuckets,
+    registers,
+  })
   let inFlight = 0
   gauge('portico_requests_in_flight', 'Requests that have begun and not ended.', () => inFlight)
   if (pool) {
@@ -80,6 +89,7 @@ export function createMetrics({ pool }: { readonly pool?: () => PoolState } = {}
       inFlight--
     },
     diagnosticsDropped: (count) => dropped.inc(count),
+    webhookAttempted: (category, durationMs) => webhookAttempts.observe({ category }, durationMs / 1000),
     contentType: register.contentType,
     metricsText: () => register.metrics(),
   }

@@ -88,25 +88,19 @@ export async function findAbsentWorkers(database: Database): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-export interface LostLeases {
-  /** Subscriptions whose deliveries are due again. */
-  readonly due: readonly string[]
-  /** Deliveries that were given up. */
-  readonly givenUp: readonly string[]
-}
-
 /**
- * Leases that ran out, and those of workers that died: what they were for is lost. Each is kept as an attempt that does not count, since the receiver may have
- * nothing to do with it, and the delivery is due again, or given up when that has happened too often.
+ * Leases that ran out, and those of workers that died. Each is kept as an attempt that does not count, since the receiver may
+ * have nothing to do with it, and the delivery is due again, or given up when that has happened too often. Returns the ids of
+ * those that were given up.
  */
 export async function takeBackLostLeases(
   database: Database,
   { now, deadIds }: { readonly now: number; readonly deadIds: readonly string[] },
-): Promise<LostLeases> {
+): Promise<string[]> {
   const rows = await database.as('portico_system', async (tx) => {
     const [, found] = await Promise.all([
       tx.rows(queueSettings({ durable: true })),
-      tx.rows<{ subscriptionId: string; givenUpId: string | null }>(sql`
+      tx.rows<{ deliveryId: string }>(sql`
         WITH lost AS MATERIALIZED (
           SELECT organization_id, delivery_id, lease_number,
             CASE WHEN jsonb_array_length(attempts) >= ${attemptsKept} THEN attempts - 0 ELSE attempts END
@@ -123,8 +117,7 @@ export async function takeBackLostLeases(
           SET leased_until = NULL, leased_by = NULL, started_at = NULL, due_at = ${iso(now)}, attempts = l.attempts
           FROM lost l
           WHERE q.organization_id = l.organization_id AND q.delivery_id = l.delivery_id
-            AND l.lease_number < ${leasesMax}
-          RETURNING q.subscription_id),
+            AND l.lease_number < ${leasesMax}),
         over AS (
           DELETE FROM portico.webhook_queue q USING lost l
           WHERE q.organization_id = l.organization_id AND q.delivery_id = l.delivery_id
@@ -137,13 +130,11 @@ export async function takeBackLostLeases(
           SELECT organization_id, delivery_id, subscription_id, app_id, event_organization_id, event_id, event_key,
             event_version, created_at, all_attempts, attempt_count, max_attempts, 'failed', 'worker_lost', ${iso(now)}
           FROM over)
-        SELECT subscription_id AS "subscriptionId", NULL::uuid AS "givenUpId" FROM again
-        UNION ALL SELECT subscription_id, delivery_id FROM over`),
+        SELECT delivery_id AS "deliveryId" FROM over`),
     ])
     return found
   })
-  const givenUp = rows.flatMap(({ givenUpId }) => givenUpId ?? [])
-  return { due: [...new Set(rows.filter((row) => row.givenUpId === null).map((row) => row.subscriptionId))], givenUp }
+  return rows.map(({ deliveryId }) => deliveryId)
 }
 
 function iso(time: number): string {

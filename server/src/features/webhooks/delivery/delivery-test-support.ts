@@ -9,6 +9,7 @@ import { createCatalogue } from '../../../shared/catalogue/catalogue.ts'
 import { openDatabase } from '../../../shared/database/database.ts'
 import { keepPresence } from '../../../shared/database/presence.ts'
 import { createLog } from '../../../shared/log.ts'
+import { createMetrics } from '../../../shared/metrics.ts'
 import { createDispatcher } from '../../../shared/outbox/dispatcher.ts'
 import { eventVersion } from '../../../shared/outbox/event-types.ts'
 import { emitLifecycle } from '../../../shared/outbox/lifecycle.ts'
@@ -68,6 +69,7 @@ export async function startDeliveryTestbed() {
     const presence = keepPresence(testbed.login)
     const worker = createDeliveryWorker({
       presence,
+      metrics: createMetrics(),
       database,
       standings,
       secrets,

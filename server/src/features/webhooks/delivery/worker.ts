@@ -6,6 +6,7 @@ import type { Log } from '../../../shared/log.ts'
 import type { Standings } from '../../../shared/outbox/standings.ts'
 import type { SafeFetch } from '../../../shared/safe-fetch/safe-fetch.ts'
 import type { Secrets } from '../../../shared/secrets.ts'
+import type { DeliveryCategory } from '../delivery-schema.ts'
 import { createAgenda } from './agenda.ts'
 import { endDeliveries, findAbsentWorkers, findBacklog, takeBackLostLeases } from './backlog.ts'
 import { claimDeliveries } from './claim.ts'
@@ -37,6 +38,8 @@ export interface DeliveryWorkerParts {
   readonly standings: Standings
   readonly secrets: Pick<Secrets, 'open'>
   readonly safeFetch: Pick<SafeFetch, 'fetch'>
+  /** Counts attempts by what became of them. */
+  readonly metrics: { webhookAttempted(category: DeliveryCategory, durationMs: number): void }
   readonly clock: Clock
   readonly log: Log
   /** How many deliveries may be leased at once; 512. */
@@ -63,7 +66,18 @@ const waitMsMax = 1000
  * one has leased no other sends. No transaction is open while it waits for a receiver.
  */
 export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker {
-  const { database, presence, standings, secrets, safeFetch, clock, log, slots = 512, closeWithinMs = 5000 } = parts
+  const {
+    database,
+    presence,
+    standings,
+    secrets,
+    safeFetch,
+    metrics,
+    clock,
+    log,
+    slots = 512,
+    closeWithinMs = 5000,
+  } = parts
   const { random = Math.random } = parts
   const gate = createGate()
   const signingSecrets = createSigningSecrets({ secrets, clock })
@@ -115,7 +129,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
     mustLook = false
     const now = clock.now()
     gate.clear(now, waitMsMax)
-    const { givenUp } = await takeBackLostLeases(database, { now, deadIds: await findDead(now) })
+    const givenUp = await takeBackLostLeases(database, { now, deadIds: await findDead(now) })
     for (const deliveryId of givenUp) log.error({ deliveryId }, 'A delivery was given up: it lost every worker it had.')
     const { due, ended } = await findBacklog(database, now)
     agenda.note(due)
@@ -168,7 +182,10 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
   }
 
   function onSettled(settlements: readonly Settlement[], { disabled }: Settled): void {
-    for (const { claimed } of settlements) agenda.end(claimed)
+    for (const { claimed, attempt } of settlements) {
+      agenda.end(claimed)
+      if (attempt) metrics.webhookAttempted(attempt.category, attempt.durationMs)
+    }
     for (const { subscriptionId, reason } of disabled) {
       log.warn({ subscriptionId, reason }, 'A webhook subscription was disabled.')
     }

@@ -130,7 +130,8 @@ function recordData(event: StoredEvent, profile: AccessProfile): unknown {
     record: { recordId: string; objectKey: string; fields: Record<string, unknown> }
   }
   const { recordId, objectKey, fields, ...common } = record
-  const readable = Object.entries(fields).filter(([key]) => access.readableByKey.has(key))
+  // What is empty is not kept with the event.
+  const readable = access.readable.map(({ fieldKey }) => [fieldKey, fields[fieldKey] ?? null])
   const { fieldKey } = access.object.nameField
   const name = access.readableByKey.has(fieldKey) ? fields[fieldKey] : null
   const told = (key: string) => placementProperties.has(key) || access.readableByKey.has(key)

@@ -323,6 +323,9 @@ describe('fan-out', () => {
     const [first, second] = (await events()).map((event) => envelopeOf(event, standing))
     expect(JSON.stringify([first, second])).not.toContain('canary')
     expect(JSON.stringify([first, second])).not.toContain('secret')
+    const { fields } = (first!.data as { record: { fields: object } }).record
+    // Those without a value too.
+    expect(fields).toEqual({ name: 'Open', amount: '1', number: expect.anything(), company: null })
     expect(first).toMatchObject({
       type: 'record.created',
       version,

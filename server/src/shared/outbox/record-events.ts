@@ -76,9 +76,10 @@ export function emitLinkEvents(
 /** A transaction in which a statement failed does not commit, and says so. */
 function leftToCommit(): void {}
 
+/** Without what is empty: most fields of most records are, and whoever reads the event knows the fields (disclosure.ts). */
 function recordData(object: ObjectDefinition, row: RecordRow): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  for (const field of object.fields) fields[field.fieldKey] = row[field.column]
+  for (const { fieldKey, column } of object.fields) if (row[column] != null) fields[fieldKey] = row[column]
   return {
     recordId: row.record_id,
     objectKey: object.objectKey,

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { modules } from '../src/features/modules/descriptors.ts'
 import type { ErrorCode } from '../src/kernel/errors.ts'
@@ -271,12 +272,16 @@ async function makeWebhooks(
 
 /** The id of an export that has ended. */
 async function exportDeals(appId: string, token: string): Promise<string> {
-  const answer = await service.call<{ operationId: string }>('POST', `/v1/apps/${appId}/objects/deal/records:export`, {
+  const base = `/v1/apps/${appId}`
+  const begun = await service.call<{ operationId: string }>('POST', `${base}/objects/deal/records:export`, {
     token,
     body: { format: 'csv' },
   })
-  await service.service.operationRunner!.wake()
-  return answer.json.operationId
+  const { operationId } = begun.json
+  const status = async () => (await service.call('GET', `${base}/operations/${operationId}`, { token })).json['status']
+  // Either process may carry it on.
+  while ((await status()) !== 'succeeded') await pause(20)
+  return operationId
 }
 
 /** One that nobody carries on, cancelled. */

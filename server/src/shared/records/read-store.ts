@@ -35,8 +35,8 @@ const foundMax = 2000
 /**
  * The records that hold the words, looked up once for a statement: `found`, and whether they are few. The planner cannot know
  * how many there will be, so a statement holds both ways to go on, of which one is taken: from few records to their rows; or
- * through the rows in the order of the page, leaving out those that are not among the many. Of the latter IS NOT FALSE keeps
- * the planner from making a join, which would begin with reading all rows.
+ * through the rows in the order of the page, leaving out those that are not among the many. The other way adds no row, so the
+ * order of the one is that of both. IS NOT FALSE keeps the planner from making a join, which would begin with reading all rows.
  */
 function lookUp(words: Words, access: ObjectAccess, caller: Caller, seesFew = false): Sql {
   const { patterns, digits } = words

@@ -167,6 +167,13 @@ export async function startDeliveryTestbed() {
       now += ms
     },
     iso: (ms = 0) => iso(now + ms),
+    /** What a test leaves must not reach the next. */
+    async forget() {
+      await database.as('portico_system', async (tx) => {
+        await tx.rows(sql`DELETE FROM portico.webhook_queue`)
+        await tx.rows(sql`UPDATE portico.webhook_subscription SET enabled = false, disabled_at = now()`)
+      })
+    },
     /** The only delivery of a subscription. */
     async delivery(subscriptionId: string): Promise<StoredDelivery> {
       const [one, ...more] = await deliveries(subscriptionId)

@@ -3,9 +3,6 @@ import sql from 'sql-template-tag'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { verifyWebhook } from '../../../../../sdk/src/verify-webhook.ts'
 import { type Receiver, startReceiver } from '../../../../test/support/receiver.ts'
-import { uuidv7 } from '../../../kernel/ids.ts'
-import { applyModel } from '../../../shared/modelling/apply.ts'
-import { eventVersion } from '../../../shared/outbox/event-types.ts'
 import { newSigningSecret, sealedFor } from '../signing-secret.ts'
 import { type DeliveryTestbed, startDeliveryTestbed, type TestSubscription } from './delivery-test-support.ts'
 import type { DeliveryWorker } from './worker.ts'
@@ -20,11 +17,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
-  // What a test leaves must not reach the next.
-  await bed.database.as('portico_system', async (tx) => {
-    await tx.rows(sql`DELETE FROM portico.webhook_queue`)
-    await tx.rows(sql`UPDATE portico.webhook_subscription SET enabled = false, disabled_at = now()`)
-  })
+  await bed.forget()
 })
 afterAll(() => bed.stop())
 
@@ -313,80 +306,6 @@ test('a receiver that is not there is tried again', async () => {
     { category: 'connection_refused', httpStatus: null, responseExcerpt: null },
   ])
 })
-
-test('a credential that is revoked between two attempts disables its subscriptions, and no others', async () => {
-  const receiver = await receive(statuses(500))
-  const { keyId } = bed.a.credentials.second
-  const revoked = await bed.subscribe(receiver.url, { keyId })
-  const kept = await bed.subscribe(receiver.url)
-  await bed.emit()
-  await worker.deliverAll()
-  await bed.database.inOrganization(bed.a.organizationId, (tx) =>
-    tx.rows(sql`WITH bumped AS (SELECT portico.bump_epoch(${bed.a.organizationId}::uuid))
-      UPDATE portico.credential SET revoked_at = now() FROM bumped
-      WHERE organization_id = ${bed.a.organizationId} AND key_id = ${keyId}`),
-  )
-  bed.advance(10_000)
-  await worker.deliverAll()
-  expect(receiver.requests).toHaveLength(3)
-  expect(await bed.subscription(revoked.subscriptionId)).toMatchObject({
-    enabled: false,
-    disabledReason: 'credential_revoked',
-  })
-  expect(await bed.delivery(revoked.subscriptionId)).toMatchObject({
-    state: 'failed',
-    category: 'subscription_disabled',
-    attemptCount: 1,
-  })
-  expect(await bed.subscription(kept.subscriptionId)).toMatchObject({ enabled: true })
-})
-
-test('an event of another organisation reaches no subscription of this one, whatever the scope says, unless all may know it', async () => {
-  const receiver = await receive()
-  const account = await bed.subscribe(receiver.url)
-  const app = await bed.subscribe(receiver.url, { scope: 'app' })
-  await bed.emit(1, bed.b.organizationId)
-  await worker.deliverAll()
-  expect(await bed.deliveries(account.subscriptionId)).toEqual([])
-  expect(receiver.requests.map(({ body }) => JSON.parse(body).data.organizationId)).toEqual([bed.b.organizationId])
-  expect(await bed.delivery(app.subscriptionId)).toMatchObject({ state: 'delivered' })
-})
-
-test('a field that a role may read no more is missing from the next attempt', async () => {
-  const receiver = await receive(statuses(500, 200))
-  const { keyId } = bed.a.credentials.sales
-  const { subscriptionId } = await bed.subscribe(receiver.url, { keyId, events: ['record.updated'] })
-  await emitDealUpdate()
-  await worker.deliverAll()
-  const hidden = { read: false, write: false }
-  const deal = { read: true, fields: { amount: hidden, stage: hidden } }
-  await applyModel(bed.database, bed.tenant.appId, {
-    objects: [],
-    roles: { support: { label: 'Support', objects: { deal } } },
-  })
-  await untilDue(subscriptionId)
-  const [first, second] = receiver.requests.map(({ body }) => JSON.parse(body).data)
-  expect(first.record.fields).toEqual({ name: 'Renewal', stage: 'open' })
-  expect(first.changedFields).toEqual(['stage'])
-  expect(second.record.fields).toEqual({ name: 'Renewal' })
-  expect(second.changedFields).toEqual([])
-})
-
-/** A record of the whole organisation, of which amount and stage changed. */
-async function emitDealUpdate(): Promise<void> {
-  const { organizationId } = bed.a
-  const recordId = uuidv7(bed.clock.now())
-  const fields = { name: 'Renewal', stage: 'open', amount: '12.00' }
-  const data = { organizationId, record: { recordId, objectKey: 'deal', fields, revision: 2 } }
-  await bed.database.inOrganization(organizationId, (tx) =>
-    tx.rows(sql`INSERT INTO portico.outbox (organization_id, event_id, app_id, event_key, event_version, occurred_at,
-        subject_type, subject_id, actor_kind, actor_id, object_id, changed_fields, data)
-      SELECT ${organizationId}, ${uuidv7(bed.clock.now())}, app_id, 'record.updated', ${eventVersion}, ${bed.iso()},
-        'record', ${recordId}, 'system', 'test', object_id, ${['amount', 'stage']}, ${JSON.stringify(data)}
-      FROM portico.object_definition WHERE app_id = ${bed.tenant.appId} AND object_key = 'deal'`),
-  )
-  await bed.dispatch()
-}
 
 test('two workers never send a delivery twice, nor more than eight of one subscription at once', async () => {
   let atOnce = 0

@@ -61,8 +61,8 @@ export interface ClaimedDelivery {
 export interface Settlement {
   readonly claimed: ClaimedDelivery
   /**
-   * `delivered` and `failed` are over. `again`: it is due once more at `dueAt`. `released`: there was no attempt, so none counts
-   * and none is kept.
+   * `delivered` and `failed` are over. `again`: it is due once more at `dueAt`. `released`: the same, as if it had never been
+   * leased. An attempt that was made counts and is kept.
    */
   readonly outcome: 'delivered' | 'failed' | 'again' | 'released'
   /** Of one that is over. */

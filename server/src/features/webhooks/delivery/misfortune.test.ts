@@ -13,10 +13,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()))
-  await bed.database.as('portico_system', async (tx) => {
-    await tx.rows(sql`DELETE FROM portico.webhook_queue`)
-    await tx.rows(sql`UPDATE portico.webhook_subscription SET enabled = false, disabled_at = now()`)
-  })
+  await bed.forget()
 })
 afterAll(() => bed.stop())
 
@@ -143,6 +140,26 @@ test('a worker that is closed puts back what hangs, uncharged, and takes nothing
   expect((await bed.deliveries(subscriptionId)).map(({ state }) => state)).toEqual(['delivered', 'delivered'])
 })
 
+test('what was leased ahead of a receiver that has become slow is put back, uncharged', async () => {
+  const eight = Promise.withResolvers<void>()
+  const receiver = keep(await startReceiver(() => receiver.requests.length === 8 && eight.resolve()))
+  const { subscriptionId } = await bed.subscribe(urlOf(receiver))
+  await bed.emit(20)
+  const worker = bed.startWorker({ closeWithinMs: 20 })
+  void worker.deliverAll()
+  await eight.promise
+  expect((await bed.deliveries(subscriptionId)).map(({ state }) => state)).toEqual(Array(20).fill('leased'))
+  bed.advance(1001)
+  void worker.deliverAll()
+  const queued = async () => (await bed.deliveries(subscriptionId)).filter(({ state }) => state === 'queued')
+  await expect.poll(async () => (await queued()).length).toBe(12)
+  for (const one of await queued()) expect(one).toMatchObject({ attemptCount: 0, attempts: [], leaseNumber: 0 })
+  // Eight are under way: there is no room for another worker either.
+  await bed.startWorker().deliverAll()
+  expect(receiver.requests).toHaveLength(8)
+  await worker.close()
+})
+
 test('what was answered while the database was away is written when it is back, and sent once', async () => {
   const receiver = keep(
     await startReceiver(async (_request, response) => {
@@ -177,6 +194,14 @@ test('a secret that cannot be opened holds up its own subscription alone', async
     dueAt: bed.iso(5000),
   })
   expect(bed.logLines.join('')).not.toContain(good.secret)
+  bed.advance(5000)
+  await bed.startWorker().deliverAll()
+  expect(await bed.delivery(broken.subscriptionId)).toMatchObject({ attempts: [], dueAt: bed.iso(10_000) })
+  await bed.database.as('portico_system', (tx) =>
+    tx.rows(sql`UPDATE portico.webhook_queue SET lease_number = 29, due_at = ${bed.iso()}`),
+  )
+  await bed.startWorker().deliverAll()
+  expect(await bed.delivery(broken.subscriptionId)).toMatchObject({ state: 'failed', attemptCount: 0 })
 })
 
 test('an answer that no column could hold is kept as far as it is text', async () => {

@@ -1,6 +1,6 @@
 import { attemptsMax } from '../../../shared/outbox/dispatch-store.ts'
 import type { SafeFetchOutcome } from '../../../shared/safe-fetch/safe-fetch.ts'
-import type { ClaimedDelivery, Settlement } from './delivery.ts'
+import { type ClaimedDelivery, leasesMax, type Settlement } from './delivery.ts'
 import { evidenceOf } from './evidence.ts'
 import { mayRecover, nextAttemptAt } from './schedule.ts'
 
@@ -29,6 +29,20 @@ export function settlementOf(
   // Who asked for a recovery begins a series of its own.
   const inSeries = attemptCount - Math.max(0, claimed.maxAttempts - attemptsMax)
   const dueAt = nextAttemptAt({ attemptCount: inSeries, retryAfter: headers['retry-after'], now, random })
+  return { ...common, outcome: 'again', category: null, dueAt }
+}
+
+const faultPauseMs = 5000
+const faultDoublingsMax = 10
+
+/**
+ * A delivery that could not be made ready, through a fault of our own: no attempt, and later again, each time after twice as long,
+ * up to an hour and a half. Given up when that has gone on for more than a day.
+ */
+export function unready(claimed: ClaimedDelivery, at: number): Settlement {
+  const common = { claimed, attempt: null, at }
+  if (claimed.leaseNumber >= leasesMax) return { ...common, outcome: 'failed', category: 'worker_lost', dueAt: null }
+  const dueAt = at + faultPauseMs * 2 ** Math.min(claimed.leaseNumber - 1, faultDoublingsMax)
   return { ...common, outcome: 'again', category: null, dueAt }
 }
 

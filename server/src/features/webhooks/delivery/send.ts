@@ -9,7 +9,7 @@ import type { ClaimedDelivery, Settlement } from './delivery.ts'
 import { disableSubscription } from './disable.ts'
 import { excerptBytesMax } from './evidence.ts'
 import type { Gate } from './gate.ts'
-import { released, settlementOf, withheld } from './outcome.ts'
+import { released, settlementOf, unready, withheld } from './outcome.ts'
 import { signatureHeaders } from './signing.ts'
 import type { SigningSecrets } from './signing-secrets.ts'
 
@@ -29,8 +29,6 @@ export interface SendParts {
 export const deadlineMs = 15_000
 /** What has waited so long since it was claimed that its lease could run out on the way is not sent. */
 const unsentAfterMs = 20_000
-/** After a fault of our own; the receiver has nothing to do with it. */
-const pauseMs = 5000
 
 interface Ready {
   readonly claimed: ClaimedDelivery
@@ -51,7 +49,7 @@ export async function sendDeliveries(
   const putBack = (claimed: ClaimedDelivery, err: unknown) => {
     const at = clock.now()
     log.warn({ err, deliveryId: claimed.deliveryId }, 'A delivery could not be made ready; trying again soon.')
-    settle(released(claimed, { at, dueAt: at + pauseMs }))
+    settle(unready(claimed, at))
   }
   let ready: readonly Ready[]
   try {

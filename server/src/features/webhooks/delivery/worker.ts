@@ -8,10 +8,10 @@ import type { SafeFetch } from '../../../shared/safe-fetch/safe-fetch.ts'
 import type { Secrets } from '../../../shared/secrets.ts'
 import type { DeliveryCategory } from '../delivery-schema.ts'
 import { createAgenda } from './agenda.ts'
-import { endDeliveries, findAbsentWorkers, findBacklog, takeBackLostLeases } from './backlog.ts'
 import { claimDeliveries } from './claim.ts'
 import type { ClaimedDelivery, Settlement } from './delivery.ts'
 import { createGate } from './gate.ts'
+import { createLookout } from './lookout.ts'
 import { released } from './outcome.ts'
 import { sendDeliveries } from './send.ts'
 import type { Settled } from './settle.ts'
@@ -56,8 +56,6 @@ const askedMax = 128
 /** Of events, as JSON, under way at once and claimed at once. */
 const eventBytesMax = 64 * 1024 * 1024
 const claimBytesMax = 8 * 1024 * 1024
-const endedMax = 1000
-const deadAfterMs = 1500
 /** Of what was leased ahead: its receiver has become slow, and the rights that it was made ready with are as old. */
 const waitMsMax = 1000
 
@@ -87,7 +85,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
   /** Nothing is known yet of what became of them. */
   const unsettled = new Map<string, ClaimedDelivery>()
   const whenIdle: (() => void)[] = []
-  const absentSince = new Map<string, number>()
+  const lookout = createLookout({ database, clock, log })
   let timer: NodeJS.Timeout | undefined
   let working: Promise<void> | undefined
   let mustLook = false
@@ -127,26 +125,10 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
 
   async function look(): Promise<void> {
     mustLook = false
-    const now = clock.now()
-    gate.clear(now, waitMsMax)
-    const givenUp = await takeBackLostLeases(database, { now, deadIds: await findDead(now) })
-    for (const deliveryId of givenUp) log.error({ deliveryId }, 'A delivery was given up: it lost every worker it had.')
-    const { due, ended } = await findBacklog(database, now)
+    gate.clear(clock.now(), waitMsMax)
+    const { due, isUnfinished } = await lookout.look()
     agenda.note(due)
-    for (const subscriptionId of ended) await end(subscriptionId)
-  }
-
-  /** Whoever was absent a second ago and still is. A connection that was lost is back sooner. */
-  async function findDead(now: number): Promise<string[]> {
-    const absent = await findAbsentWorkers(database)
-    for (const id of absentSince.keys()) if (!absent.includes(id)) absentSince.delete(id)
-    for (const id of absent) if (!absentSince.has(id)) absentSince.set(id, now)
-    return absent.filter((id) => now - absentSince.get(id)! >= deadAfterMs)
-  }
-
-  async function end(subscriptionId: string): Promise<void> {
-    const ended = await endDeliveries(database, { subscriptionId, now: clock.now(), limit: endedMax })
-    if (ended === endedMax) mustLook = true
+    mustLook ||= isUnfinished
   }
 
   /** Returns whether there may be more to claim at once. */
@@ -223,6 +205,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
     async close() {
       closed = true
       clearInterval(timer)
+      gate.clear(clock.now(), 0)
       const late = new AbortController()
       await Promise.race([idle(), pause(closeWithinMs, undefined, { signal: late.signal }).catch(() => {})])
       late.abort()

@@ -46,7 +46,7 @@ export function responsesOf(
   projection: Projection,
   object: ContractObject | undefined,
 ): Json {
-  const declared = declaredHeaders(operation)
+  const declared = declaredHeaders(operation, projection)
   return {
     ...successes(operation, declared, projection, object),
     ...(hasETag(operation) && {
@@ -60,9 +60,17 @@ export function responsesOf(
 }
 
 /** Headers of the operation's own; always sent, unless they belong to one of several outcomes (`Location` to a 201). */
-function declaredHeaders({ responseHeaders = {}, responses }: Operation<never>): Record<string, Json> {
+function declaredHeaders(
+  { responseHeaders = {}, responses }: Operation<never>,
+  projection: Projection,
+): Record<string, Json> {
   const always = Object.keys(responses).length === 1
-  return Object.fromEntries(Object.entries(responseHeaders).map(([name, header]) => [name, headerOf(header, always)]))
+  const written = (name: string, header: Json) =>
+    // Most records have one, and few kinds of it are told apart.
+    name === 'ETag' ? projection.header(`ETag_${fingerprintOf(JSON.stringify(header))}`, header) : header
+  return Object.fromEntries(
+    Object.entries(responseHeaders).map(([name, header]) => [name, written(name, headerOf(header, always))]),
+  )
 }
 
 /** A GET that answers with an ETag also answers 304: the HTTP surface compares `If-None-Match` for all of them. */

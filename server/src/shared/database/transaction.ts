@@ -101,9 +101,26 @@ export async function runWrite<T>(
     onCommit(tx)
     return value
   } catch (error) {
-    if (!isLostConnection(error)) send({ text: 'ROLLBACK', values: [] }).catch(() => {})
+    if (!isLostConnection(error)) await rolledBack(send)
     throw error
   }
+}
+
+/** A connection that was lost unnoticed never says that it rolled back. */
+const rollbackWithinMs = 250
+
+/**
+ * Waits until the transaction is undone: whoever is told of the failure may come again at once, and must not meet the locks of
+ * its own last try.
+ */
+async function rolledBack(send: Send): Promise<void> {
+  const rollback = send({ text: 'ROLLBACK', values: [] }).catch(() => {})
+  let late: NodeJS.Timeout | undefined
+  const deadline = new Promise((resolve) => {
+    late = setTimeout(resolve, rollbackWithinMs)
+  })
+  await Promise.race([rollback, deadline])
+  clearTimeout(late)
 }
 
 function valueFrom<T>(settled: PromiseSettledResult<T>): T {

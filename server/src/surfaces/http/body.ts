@@ -3,7 +3,10 @@ import { fail } from '../../kernel/errors.ts'
 import { parseJson } from './json-body.ts'
 
 /** How a body arrived. `left`: the client went away, and there is nobody to answer. */
-export type Arrival = Buffer | 'too_large' | 'left'
+export type Arrival = Buffer | 'too_large' | 'late' | 'left'
+
+/** A body that is held in memory has to come within this time; files, which are not, have the time of the whole request. */
+const bodyWithinMs = 60_000
 
 const empty = Buffer.alloc(0)
 
@@ -24,9 +27,20 @@ export function receiveBody(
   if (request.destroyed) return 'left'
   if (Number(request.headers['content-length'] ?? 0) > bytesMax) return 'too_large'
   answerContinue(request, response)
-  return new Promise((settle) => {
+  return new Promise((resolve) => {
     const chunks: Buffer[] = []
     let sizeBytes = 0
+    const settle = (arrival: Arrival) => {
+      clearTimeout(late)
+      resolve(arrival)
+    }
+    const late = setTimeout(() => {
+      request.off('data', onData)
+      // Once it is answered: a client that drips would keep the connection for as long as it likes.
+      response.once('finish', () => request.socket.destroy())
+      discard(request)
+      settle('late')
+    }, bodyWithinMs)
     const onData = (chunk: Buffer) => {
       sizeBytes += chunk.length
       if (sizeBytes <= bytesMax) {
@@ -86,6 +100,7 @@ export function discard(request: IncomingMessage): void {
 /** Turns an arrived body into a value, or throws what is wrong with it. */
 export function parseBody(arrival: Arrival, headers: IncomingHttpHeaders): unknown {
   if (arrival === 'too_large') throw fail('payload_too_large')
+  if (arrival === 'late') throw fail('request_timeout')
   if (arrival === 'left') throw fail('malformed_request', { field: 'body', message: 'The body ended too early.' })
   if (arrival.length === 0) return undefined
   if (!isJson(headers['content-type'])) {

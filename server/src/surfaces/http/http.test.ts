@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { isUuid } from '../../kernel/ids.ts'
 import { appId, at, call, type Sent, sendRaw, startSurface, streamed, thingId, token } from './http-test-support.ts'
 
@@ -299,6 +299,33 @@ describe('bodies', () => {
     expect((await get(at('/things'))).status).toBe(200)
     expect(service.outcomes.slice(before).map((outcome) => outcome.code)).toEqual(['malformed_request', undefined])
     expect(service.errors).toEqual([])
+  })
+
+  test('a body that drips is answered 408 after a minute, and its connection ends', async () => {
+    const { connect } = await import('node:net')
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    try {
+      const socket = connect(service.port, '127.0.0.1')
+      let answer = ''
+      let ended = false
+      socket.on('data', (bytes) => {
+        answer += bytes
+      })
+      socket.on('close', () => {
+        ended = true
+      })
+      socket.write(`${head('Content-Length: 100\r\n', token)}{"na`)
+      for (let turn = 0; !ended && turn < 5000; turn++) {
+        // A second at a time, each some turns of the event loop, in which the head arrives and the answer leaves.
+        if (turn % 10 === 9) vi.advanceTimersByTime(1000)
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      expect(answer).toMatch(/^HTTP\/1\.1 408 /)
+      expect(answer).toContain('"code":"request_timeout"')
+      expect(ended).toBe(true)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   const head = (more: string, bearer = 'nobody') =>

@@ -149,7 +149,8 @@ function createServer(clock: Clock, stalledAfterMs: number, onFrameworkError: On
     clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket, correlationId()),
     // A name of 255 characters, each of four bytes and percent-encoded.
     routerOptions: { maxParamLength: 3060, compile: true },
-    requestTimeout: 60_000,
+    // Of the largest file over a slow line; bodies that are held in memory have less (body.ts).
+    requestTimeout: 600_000,
     // Who stops reading would keep its answer in memory for ever. Between requests `keepAliveTimeout` holds instead.
     connectionTimeout: stalledAfterMs,
     keepAliveTimeout: 65_000,

@@ -54,6 +54,25 @@ test('contacts come with their addresses and numbers, written plainly or as JSON
   })
 })
 
+test('the one address and the one number of many files are read into the lists, and refused there', async () => {
+  const csv = await contacts.import(
+    ['lastName,primaryEmail,primaryPhone', 'Einzel,one@einzel.example,+43 1 234 56 70', 'Einzel,no address,'].join(
+      '\n',
+    ),
+  )
+  expect(csv).toMatchObject({ status: 'partially_succeeded', progress: { succeeded: 1, failed: 1 } })
+  expect((await contacts.errors(csv)).map(({ row, field }) => [row, field])).toEqual([[2, 'emails[0].address']])
+  const mapped = await contacts.import('Name,Mail\nEinzel,two@einzel.example\n', {
+    mapping: { Name: 'lastName', Mail: 'primaryEmail' },
+  })
+  expect(mapped).toMatchObject({ status: 'succeeded' })
+  const line = JSON.stringify({ lastName: 'Einzel', primaryEmail: 'three@einzel.example' })
+  expect(await contacts.import(line, { format: 'ndjson' })).toMatchObject({ status: 'succeeded' })
+  const addresses = ['one', 'two', 'three'].map((name) => `${name}@einzel.example`)
+  expect((await listed('einzel')).map((contact) => contact.primaryEmail)).toEqual(addresses)
+  expect((await listed('einzel'))[0]!.phones).toMatchObject([{ e164: '+4312345670', isPrimary: true }])
+})
+
 test.each(['csv', 'ndjson'])('an export in %s is an import that changes nothing', async (format) => {
   const name = `Round${format}`
   const { appId } = service.app

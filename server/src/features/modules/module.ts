@@ -65,6 +65,8 @@ export interface ModuleField {
   readonly searchable?: true
   /** Set by `derive`, or by the service (autoNumber); refused in a body. */
   readonly readOnly?: true
+  /** Of a read-only field that shows the first of a list: the list, which imports read it into. */
+  readonly readInto?: string
   /** The states in which its value is final: a write that begins and ends in them cannot change it. */
   readonly lockedIn?: readonly string[]
   /** What a creation without it holds. */

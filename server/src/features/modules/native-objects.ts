@@ -37,6 +37,12 @@ function behaviourOf(module: Module): ObjectBehaviour {
   return { fields: byKey, derive, subtitleFields, alsoFoundBy, clearedOnRestore }
 }
 
-function fieldBehaviourOf({ description, example, schema, default: initial }: ModuleField): FieldBehaviour {
-  return { description, example, ...(schema && { schema }), ...(initial !== undefined && { default: initial }) }
+function fieldBehaviourOf({ description, example, schema, readInto, default: initial }: ModuleField): FieldBehaviour {
+  return {
+    description,
+    example,
+    ...(schema && { schema }),
+    ...(readInto && { readInto }),
+    ...(initial !== undefined && { default: initial }),
+  }
 }

@@ -30,6 +30,8 @@ export interface FieldBehaviour {
   readonly default?: unknown
   /** Of a json field: the shape of its value. What is `readOnly` in it is taken from bodies, and worked out. */
   readonly schema?: TSchema
+  /** Of a field that shows the first of a list: the list, which imports read it into. */
+  readonly readInto?: string
 }
 
 /** Values by field key as clients read them. A field without a value is null or absent: both mean the same. */

@@ -24,12 +24,19 @@ const envelopeShape = Strict(
 /** Columns that exports have, and that the service sets. */
 const setByService: ReadonlySet<string> = new Set(['recordId', 'createdAt', 'updatedAt', 'archivedAt', 'revision'])
 
-/** `left out`: there is such a thing, and nobody writes it. Undefined: there is none, as far as the caller may know. */
-function targetNamed(name: string, access: ObjectAccess): Target | 'left out' | undefined {
+/**
+ * `left out`: there is such a thing, and nobody writes it. Undefined: there is none, as far as the caller may know. What shows
+ * the first of a list is read into the list, unless that is among the `named` itself: files of contacts have a column for one
+ * address, and exports have both.
+ */
+function targetNamed(name: string, access: ObjectAccess, named: ReadonlySet<string>): Target | 'left out' | undefined {
   if (Object.hasOwn(envelope, name)) return { name: name as EnvelopeName }
   const field = access.readableByKey.get(name)
   if (!field) return setByService.has(name) ? 'left out' : undefined
-  return isReadOnly(field) ? 'left out' : { name, field }
+  if (!isReadOnly(field)) return { name, field }
+  const list = field.behaviour?.readInto
+  const into = list === undefined || named.has(list) ? undefined : access.readableByKey.get(list)
+  return into ? { name: into.fieldKey, field: into } : 'left out'
 }
 
 /** Throws for a mapping that leads to what is not there, to what nobody writes, or twice to the same. */
@@ -38,7 +45,7 @@ export function requireMapping(mapping: ImportOptions['mapping'], access: Object
   const named = new Set<string>()
   for (const [column, name] of Object.entries(mapping ?? {})) {
     const refuse = (code: string, message: string) => details.push({ field: `mapping.${column}`, code, message })
-    const target = targetNamed(name, access)
+    const target = targetNamed(name, access, new Set(Object.values(mapping ?? {})))
     if (target === undefined) refuse('unknown_field', 'There is no such field.')
     else if (target === 'left out') refuse('field_read_only', 'The service sets this field.')
     else if (named.has(name)) refuse('validation_failed', 'Another column leads to the same field.')
@@ -58,12 +65,14 @@ export function columnsOf(
   const refuse = (field: string, message: string) =>
     details.push({ field: field === '' ? 'header' : field, code: 'import_columns_invalid', message })
   const seen = new Set<string>()
+  const nameOf = nameBy(mapping)
+  const named = new Set(header.flatMap((column) => nameOf(column) ?? []))
   const targets = header.map((column) => {
-    const name = mapping === undefined ? column : Object.hasOwn(mapping, column) ? mapping[column]! : undefined
+    const name = nameOf(column)
     if (name === undefined) return undefined
     if (seen.has(column)) refuse(column, 'There are two columns of this name.')
     seen.add(column)
-    const target = targetNamed(name, access)
+    const target = targetNamed(name, access, named)
     if (target === undefined)
       refuse(column, 'There is no such field. Map the column to one, or leave it out of `mapping`.')
     return target === 'left out' ? undefined : target
@@ -101,15 +110,25 @@ export function bodyOfLine(
   { mapping }: Pick<ImportOptions, 'mapping'>,
   access: ObjectAccess,
 ): UpdateBody {
+  const nameOf = nameBy(mapping)
+  const names = new Set(Object.keys(line).flatMap((property) => nameOf(property) ?? []))
   const named: [Target, unknown][] = []
   for (const [property, value] of Object.entries(line)) {
-    const name = mapping === undefined ? property : Object.hasOwn(mapping, property) ? mapping[property]! : undefined
+    const name = nameOf(property)
     if (name === undefined) continue
-    const target = targetNamed(name, access)
+    const target = targetNamed(name, access, names)
     if (target === undefined) throw fail('unknown_field', { field: property })
-    if (target !== 'left out') named.push([target, value])
+    if (target === 'left out') continue
+    const isOneOfList = target.field && target.name !== name && typeof value === 'string'
+    named.push([target, isOneOfList ? valueOfCell(value, target.field) : value])
   }
   return bodyOf(named)
+}
+
+/** What a column or a property is called in the object; undefined for one that a mapping leaves out. */
+function nameBy(mapping: ImportOptions['mapping']): (column: string) => string | undefined {
+  if (mapping === undefined) return (column) => column
+  return (column) => (Object.hasOwn(mapping, column) ? mapping[column] : undefined)
 }
 
 function bodyOf(named: readonly (readonly [Target, unknown])[]): UpdateBody {

@@ -76,6 +76,7 @@ export function reachabilityFields(): readonly ModuleField[] {
     ),
     email('primaryEmail', 'E-mail', 'The primary e-mail address. Follows `emails`.', 'ada@northwind.example', {
       readOnly: true,
+      readInto: 'emails',
       indexed: true,
       searchable: true,
     }),
@@ -84,7 +85,7 @@ export function reachabilityFields(): readonly ModuleField[] {
       'Telephone',
       'The primary telephone number, as E.164 where it can be. Follows `phones`.',
       '+4312345678',
-      { readOnly: true, indexed: true, searchable: true },
+      { readOnly: true, readInto: 'phones', indexed: true, searchable: true },
     ),
   ]
 }

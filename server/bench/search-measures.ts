@@ -90,7 +90,7 @@ export async function ask<T>(base: string, token: string, { path, body }: Reques
 }
 
 /** What takes long is asked less often. */
-const patienceMs = 8_000
+const patienceMs = 2_000
 
 export async function askAll(asking: Asking, say: (sentence: string) => void): Promise<SearchFigures[]> {
   const figures: SearchFigures[] = []
@@ -116,7 +116,7 @@ async function timed({ base, questions }: Asking, { requestFor }: Measure, token
       const from = performance.now()
       await ask(base, token, requestFor(n))
       if (isWarm) times.push(performance.now() - from)
-      if (performance.now() - began > (isWarm ? 2 : 1) * patienceMs && n >= 4) break
+      if (performance.now() - began > (isWarm ? 2 : 1) * patienceMs && n >= 2) break
     }
   }
   times.sort((a, b) => a - b)

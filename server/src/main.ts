@@ -119,6 +119,7 @@ async function runUnlocked(
     metricsToken: config.metricsToken,
     billingCatalog: await readBillingCatalog(config.billingCatalogFile),
     answers: config.role !== 'worker',
+    dispatches: config.role !== 'api',
     runsOperations: config.role !== 'api',
     log,
   })

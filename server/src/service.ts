@@ -39,6 +39,7 @@ import { createOperations } from './shared/operations/operations.ts'
 import { createOperationRunner, type OperationRunner } from './shared/operations/runner.ts'
 import { createDispatcher, type Dispatcher } from './shared/outbox/dispatcher.ts'
 import { hasEmitted, hasQueued } from './shared/outbox/emitted.ts'
+import { createKnock, listenForKnocks } from './shared/outbox/knock.ts'
 import { createStandings } from './shared/outbox/standings.ts'
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
 import { createRateLimits } from './shared/rate-limits.ts'
@@ -81,6 +82,8 @@ export interface ServiceOptions {
   readonly billingCatalog?: BillingCatalog | undefined
   /** Does this process answer requests, beside those about itself? It does unless said otherwise. */
   readonly answers?: boolean
+  /** Does this process dispatch events, once `dispatcher` is started? It does unless said otherwise; else it wakes those that do. */
+  readonly dispatches?: boolean | undefined
   /** Does this process carry long-running operations on? It does unless said otherwise. */
   readonly runsOperations?: boolean
   readonly log: Log
@@ -126,7 +129,7 @@ export function createService(options: ServiceOptions): Service {
     poolSize,
     onIdleError: (error) => log.warn({ err: error }, 'A connection to the database was lost.'),
     onCommit: (tx) => {
-      if (hasEmitted(tx)) dispatcher.wake()
+      if (hasEmitted(tx)) (options.dispatches === false ? knock : dispatcher.wake)()
       if (hasQueued(tx)) deliveries.wake()
     },
   })
@@ -162,6 +165,8 @@ export function createService(options: ServiceOptions): Service {
     clock,
     log,
   })
+  const knock = createKnock(database)
+  let stopListening: (() => Promise<void>) | undefined
   const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: deliveries.wake })
   const transact: AttemptParts['transact'] = (mode, caller, work) =>
     share.run(caller.tenantId, () => database.transact(mode, caller, work))
@@ -291,11 +296,17 @@ export function createService(options: ServiceOptions): Service {
     safeFetch,
     nativeUpgrade,
     operationRunner,
-    dispatcher,
+    dispatcher: {
+      start() {
+        stopListening ??= listenForKnocks(connection, dispatcher.wake)
+        dispatcher.start()
+      },
+      dispatchAll: dispatcher.dispatchAll,
+    },
     deliveries,
     async close() {
       stopMaintenance()
-      await Promise.all([dispatcher.close(), deliveries.close()])
+      await Promise.all([stopListening?.(), dispatcher.close(), deliveries.close()])
       await operationRunner?.close()
       const upgraded = nativeUpgrade.stop()
       await Promise.all([diagnostics.close(), lastUse.close(), safeFetch.close()])

@@ -1,8 +1,8 @@
 import type { Tx } from '../../kernel/transaction.ts'
 
 /**
- * Transactions that wrote into the outbox: when one of them has committed, the dispatcher is woken. In this process; a NOTIFY
- * in the transaction would reach others too, and would make all commits of the database wait for each other.
+ * Transactions that wrote into the outbox: when one of them has committed, the dispatcher is woken, of this process or of
+ * another one (knock.ts).
  */
 const transactions = new WeakSet<Tx>()
 

@@ -22,6 +22,8 @@ interface ImportCheckpoint {
 
 /** Rows of one transaction: as many as one statement inserts (shared/records/batch). */
 const batchRows = 200
+/** Of their text: a line of JSON can take 25 times as much in memory, and a hundred of 1 MiB took 2.5 GB. */
+const batchBytesMax = 4 * 1024 * 1024
 
 type ImportWork = Work<ImportInput, ImportCheckpoint>
 
@@ -69,9 +71,13 @@ interface Batch {
 }
 
 /** Rows behind `done`, in batches of those that can be written together. */
-async function* batchesOf({ file, input, signal }: ImportWork, done: number): AsyncGenerator<Batch> {
+export async function* batchesOf(
+  { file, input, signal }: Pick<ImportWork, 'file' | 'input' | 'signal'>,
+  done: number,
+): AsyncGenerator<Batch> {
   let header: readonly string[] = []
   let rows: SourceRow[] = []
+  let sizeBytes = 0
   const keys = new Set<string>()
   for await (const row of rowsOf(file('upload'), input.options)) {
     signal.throwIfAborted()
@@ -79,13 +85,16 @@ async function* batchesOf({ file, input, signal }: ImportWork, done: number): As
     if (row.row <= done) continue
     const key = input.options.mode === 'upsert' ? rawKeyOf(row, header, input.options) : undefined
     // The second row of a key has to find what the first one has made.
-    if (rows.length === batchRows || (key !== undefined && keys.has(key))) {
+    const isFull = rows.length === batchRows || (rows.length > 0 && sizeBytes + row.sizeBytes > batchBytesMax)
+    if (isFull || (key !== undefined && keys.has(key))) {
       yield { header, rows }
       rows = []
+      sizeBytes = 0
       keys.clear()
     }
     if (key !== undefined) keys.add(key)
     rows.push(row)
+    sizeBytes += row.sizeBytes
   }
   if (rows.length > 0) yield { header, rows }
 }

@@ -89,7 +89,7 @@ test('the list has both, newest first, page by page, and each filter narrows it'
     [{ subscriptionId: other.toUpperCase() }, [e]],
     [{ eventId }, [f, b]],
     [{ eventKey: 'record.created' }, [d]],
-    [{ eventKey: 'nothing.of_the_kind' }, []],
+    [{ eventKey: 'record.archived' }, []],
     [{ state: 'pending' }, [e]],
     [{ state: 'delivering' }, [f]],
     [{ state: 'retrying' }, [c]],
@@ -118,6 +118,11 @@ test('the list has both, newest first, page by page, and each filter narrows it'
     400,
     'cursor_mismatch',
     'cursor',
+  ])
+  expect(refusal(await live.deliveries({ eventKey: 'record.sung' }))).toEqual([
+    422,
+    'webhook_event_unknown',
+    'eventKey',
   ])
   expect(refusal(await live.deliveries({ pageSize: 101 }))).toEqual([400, 'page_size_exceeded', 'pageSize'])
   expect(refusal(await live.deliveries({ createdFrom: '2016-12-31T23:59:60Z' }))).toEqual([

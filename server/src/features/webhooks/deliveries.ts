@@ -6,7 +6,7 @@ import { type Context, operation } from '../../shared/context.ts'
 import { pageOf } from '../../shared/cursors.ts'
 import * as schema from './delivery-schema.ts'
 import * as store from './delivery-store.ts'
-import { deliveryOf } from './rules.ts'
+import { deliveryOf, requireEventType } from './rules.ts'
 
 const base = '/v1/apps/{saasAppId}/webhook-deliveries'
 // What receivers answer is theirs to choose: it must not pass through a model's context.
@@ -24,9 +24,10 @@ each. All conditions must hold. A credential with an envelope sees the deliverie
   params: Strict(AppParams),
   query: schema.DeliveryQuery,
   responses: { 200: schema.DeliveryList },
-  errors: ['cursor_invalid', 'cursor_mismatch', 'page_size_exceeded'],
+  errors: ['cursor_invalid', 'cursor_mismatch', 'page_size_exceeded', 'webhook_event_unknown'],
 
   async handler({ tx, caller, cursors }, { query }) {
+    if (query.eventKey !== undefined) requireEventType(query.eventKey, 'eventKey')
     const { cursor: _, pageSize: __, createdFrom, createdTo, ...conditions } = query
     const wanted = {
       ...conditions,

@@ -76,7 +76,38 @@ export const Delivery = Strict(
     }),
     attempts: Type.Array(Attempt, { description: 'The last 20 attempts, in their order.' }),
   },
-  { title: 'WebhookDelivery' },
+  {
+    title: 'WebhookDelivery',
+    examples: [
+      {
+        deliveryId: '0199a1b2-0000-7000-8000-0000000000d1',
+        subscriptionId: '0199a1b2-0000-7000-8000-0000000000cc',
+        eventId: '0199a1b2-0000-7000-8000-0000000000e1',
+        eventKey: 'record.updated',
+        eventVersion: '2026-11-20',
+        organizationId: '0199a1b2-0000-7000-8000-000000000001',
+        state: 'retrying',
+        attemptCount: 1,
+        maxAttempts: 10,
+        nextAttemptAt: '2026-09-14T09:30:05.200Z',
+        createdAt: '2026-09-14T09:30:00.000Z',
+        completedAt: null,
+        retryEligible: false,
+        attempts: [
+          {
+            attemptNumber: 1,
+            trigger: 'schedule',
+            startedAt: '2026-09-14T09:30:00.020Z',
+            durationMs: 84,
+            httpStatus: 503,
+            category: 'http_5xx',
+            responseExcerpt: 'Service Unavailable',
+            responseTruncated: false,
+          },
+        ],
+      },
+    ],
+  },
 )
 export type DeliveryView = Static<typeof Delivery>
 

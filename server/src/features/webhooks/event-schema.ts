@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { PageSize, PlatformActor, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
-import { eventKey, eventVersion } from './schema.ts'
+import { eventKey, eventVersion, exampleType } from './schema.ts'
 
 /** The feed of events: what a delivery carries, to be fetched. */
 const Envelope = Strict(
@@ -23,7 +23,21 @@ const Envelope = Strict(
       examples: [{ organizationId: '0199a1b2-0000-7000-8000-000000000001' }],
     }),
   },
-  { title: 'WebhookEvent' },
+  {
+    title: 'WebhookEvent',
+    examples: [
+      {
+        id: '0199a1b2-0000-7000-8000-0000000000e1',
+        type: exampleType.eventKey,
+        version: exampleType.eventVersion,
+        occurredAt: '2026-09-14T09:30:00.000Z',
+        appId: '0199a1b2-0000-7000-8000-0000000000a1',
+        subject: { type: 'record', id: '0199a1b2-0000-7000-8000-0000000000aa' },
+        actor: { kind: 'credential', id: 'k3V9xQ2mB7aT' },
+        data: exampleType.example,
+      },
+    ],
+  },
 )
 
 export const EventQuery = Strict({

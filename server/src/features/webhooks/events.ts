@@ -4,11 +4,11 @@ import { AppParams, pageSizeDefault, Strict } from '../../kernel/schemas.ts'
 import { withinScopes } from '../../shared/access/permissions.ts'
 import { type Context, operation } from '../../shared/context.ts'
 import { envelopeOf, knowable, type Standing } from '../../shared/outbox/disclosure.ts'
-import { eventTypeOf, eventTypes, mayHear } from '../../shared/outbox/event-types.ts'
+import { eventTypes, mayHear } from '../../shared/outbox/event-types.ts'
 import { profileOf } from '../../shared/records/scope.ts'
 import { EventPage, EventQuery } from './event-schema.ts'
 import { findEvents } from './event-store.ts'
-import { requireHearing } from './rules.ts'
+import { requireEventType, requireHearing } from './rules.ts'
 import { EventTypeList } from './schema.ts'
 
 const reading = {
@@ -111,9 +111,7 @@ function wantedKeys({ caller }: Context, asked: readonly string[] | undefined): 
     return eventTypes.filter((type) => mayHear(type, caller)).map(({ eventKey }) => eventKey)
   }
   for (const [i, eventKey] of asked.entries()) {
-    const type = eventTypeOf(eventKey)
-    if (!type) throw fail('webhook_event_unknown', { field: `eventKey[${i}]` })
-    requireHearing(type, caller)
+    requireHearing(requireEventType(eventKey, `eventKey[${i}]`), caller)
   }
   return [...asked]
 }

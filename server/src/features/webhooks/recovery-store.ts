@@ -66,7 +66,7 @@ export function findAsked(
   { since, until, afterPosition, limit }: Span & { readonly afterPosition: number; readonly limit: number },
 ): Promise<AskedEvent[]> {
   return tx.rows(sql`
-    SELECT position, organization_id AS "organizationId", event_id AS "eventId", event_key AS "eventKey",
+    SELECT position, organization_id AS "organizationId", app_id AS "appId", event_id AS "eventId", event_key AS "eventKey",
       event_version AS "eventVersion", subject_type AS "subjectType", actor_kind AS "actorKind", actor_id AS "actorId",
       object_id AS "objectId", owner_user_id AS "ownerUserId", data_role_id AS "dataRoleId",
       location_id AS "locationId", data, missed

@@ -155,6 +155,7 @@ test('of scope app, lifecycle events of every organization are found, and nothin
 test.each([
   ['a time before all that is kept', { since: ago(31 * 24 * 60) }, [400, 'validation_failed', 'since']],
   ['an end before the beginning', { since: ago(5), until: ago(6) }, [400, 'validation_failed', 'until']],
+  ['a beginning that is still to come', { since: ago(-5) }, [400, 'validation_failed', 'since']],
   ['no time', {}, [400, 'validation_failed', 'since']],
   ['what is no time', { since: 'yesterday' }, [400, 'validation_failed', 'since']],
 ])('%s is refused', async (_, body, expected) => {

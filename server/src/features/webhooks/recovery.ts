@@ -54,6 +54,9 @@ are delivered. What was delivered is not sent again. Each carries what the crede
     if (since < now - keptMs) {
       throw fail('validation_failed', { field: 'since', message: 'Events and deliveries are kept for 30 days.' })
     }
+    if (body.until === undefined && since >= now) {
+      throw fail('validation_failed', { field: 'since', message: 'Expected a time that is past.' })
+    }
     if (until <= since) throw fail('validation_failed', { field: 'until', message: 'Expected a time after `since`.' })
     const input: RecoveryInput = {
       subscriptionId: subscription.subscriptionId,

@@ -1,6 +1,7 @@
 import type { Caller } from '../../kernel/caller.ts'
 import { fail } from '../../kernel/errors.ts'
-import { type EventType, eventTypeOf, mayHear } from '../../shared/outbox/event-types.ts'
+import { type EventType, eventTypeOf, eventTypes, mayHear } from '../../shared/outbox/event-types.ts'
+import { noSuch } from '../../shared/records/hints.ts'
 import type { Destination } from '../../shared/safe-fetch/destination.ts'
 import type { DeliveryView } from './delivery-schema.ts'
 import type { DeliveryRow } from './delivery-store.ts'
@@ -24,13 +25,20 @@ export function acceptedUrl(destination: Destination): string {
   throw fail('validation_failed', { field, message })
 }
 
+/** The type of event that `field` names. Throws `webhook_event_unknown`, with the name that was probably meant. */
+export function requireEventType(eventKey: string, field: string): EventType {
+  const type = eventTypeOf(eventKey)
+  if (type) return type
+  const known = eventTypes.map((one) => one.eventKey)
+  throw fail('webhook_event_unknown', { field, message: noSuch('event', eventKey, known) })
+}
+
 /** Throws unless the caller may have all of these events, once each, in a subscription of that scope. */
 export function requireEvents(events: readonly EventChoice[], scope: 'account' | 'app', caller: Caller): void {
   const seen = new Set<string>()
   for (const [i, { eventKey, eventVersion }] of events.entries()) {
     const at = `events[${i}]`
-    const type = eventTypeOf(eventKey)
-    if (!type) throw fail('webhook_event_unknown', { field: `${at}.eventKey` })
+    const type = requireEventType(eventKey, `${at}.eventKey`)
     if (type.eventVersion !== eventVersion) {
       const message = `The version of ${eventKey} is ${type.eventVersion}.`
       throw fail('webhook_event_version_unknown', { field: `${at}.eventVersion`, message })

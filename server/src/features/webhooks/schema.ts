@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { AppParams, Nullable, PageSize, Revision, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import { Name } from '../../shared/identity/person-schemas.ts'
+import { eventTypeOf } from '../../shared/outbox/event-types.ts'
 import { expectedRevision } from '../../shared/records/shapes.ts'
 
 /** Shapes of subscriptions, and of the types of events that they can ask for. */
@@ -38,7 +39,7 @@ const destinationUrl = Type.String({
 })
 const scope = Type.Enum([...scopes], {
   description:
-    '`account`: events of the own organization. `app`: the lifecycle events of every organization of the application.',
+    '`account`, unless said otherwise: events of the own organization. `app`: the lifecycle events of every organization of the application.',
   examples: ['account'],
 })
 const EventChoice = Strict({ eventKey, eventVersion })
@@ -55,7 +56,9 @@ export const CreateBody = Strict(
     destinationUrl,
     scope: Type.Optional(scope),
     events,
-    enabled: Type.Optional(enabled),
+    enabled: Type.Optional(
+      Type.Boolean({ description: 'Are events delivered from the beginning?', default: true, examples: [true] }),
+    ),
   },
   { title: 'WebhookSubscriptionCreate' },
 )
@@ -66,7 +69,9 @@ export const ReplaceBody = Strict(
     destinationUrl,
     scope: Type.Optional(scope),
     events,
-    enabled: Type.Optional(enabled),
+    enabled: Type.Optional(
+      Type.Boolean({ description: 'Are events delivered? Without it that stays as it is.', examples: [true] }),
+    ),
     expectedRevision,
   },
   { title: 'WebhookSubscriptionReplace' },
@@ -95,7 +100,11 @@ const Health = Strict(
       examples: [0],
     }),
     firstFailureAt: Nullable(Timestamp('When the first of them was; null while there is none.')),
-    lastSuccessAt: Nullable(Timestamp('When something was delivered last, within a minute; null: never yet.')),
+    lastSuccessAt: Nullable(
+      Timestamp(
+        'When something was delivered last, within a minute; null: not since it was created, enabled again or got another destination.',
+      ),
+    ),
   },
   { description: 'How the receiver answers.' },
 )
@@ -119,7 +128,7 @@ const fields = {
   ),
   disabledAt: Nullable(Timestamp('When it was disabled; null while it is enabled.')),
   health: Health,
-  secretHint: Type.String({ description: 'The last characters of the signing secret.', examples: ['b3c='] }),
+  secretHint: Type.String({ description: 'The last characters of the signing secret.', examples: ['bmU='] }),
   secretRotatedAt: Nullable(Timestamp('When the secret was replaced last; null: never yet.')),
   previousSecretExpiresAt: Nullable(Timestamp('Until then deliveries are signed with the secret before, too.')),
   revision: Revision,
@@ -127,18 +136,47 @@ const fields = {
   updatedAt: Timestamp('When it was changed last.'),
 }
 
-export const Subscription = Strict(fields, { title: 'WebhookSubscription' })
+const exampleSubscription = {
+  subscriptionId: exampleSubscriptionId,
+  displayName: 'Data warehouse',
+  destinationUrl: 'https://hooks.northwind.example/portico',
+  scope: 'account',
+  events: [{ eventKey: 'record.updated', eventVersion: '2026-11-20' }],
+  enabled: true,
+  disabledReason: null,
+  disabledAt: null,
+  health: { consecutiveFailures: 0, firstFailureAt: null, lastSuccessAt: '2026-09-14T09:31:00.000Z' },
+  secretHint: 'bmU=',
+  secretRotatedAt: null,
+  previousSecretExpiresAt: null,
+  revision: 1,
+  createdAt: '2026-09-14T09:30:00.000Z',
+  updatedAt: '2026-09-14T09:30:00.000Z',
+} as const
+
+export const Subscription = Strict(fields, { title: 'WebhookSubscription', examples: [exampleSubscription] })
 export type SubscriptionView = Static<typeof Subscription>
+
+const exampleSecret = 'whsec_ZXhhbXBsZSBvZiBhIHNlY3JldCwgbm90IGEgcmVhbCBvbmU='
 
 export const SubscriptionWithSecret = Strict(
   {
     ...fields,
     secret: Type.String({
       description: 'Signs the deliveries. Shown this once: keep it where the receiver can read it.',
-      examples: ['whsec_ZXhhbXBsZSBvZiBhIHNlY3JldCwgbm90IGEgcmVhbCBvbmU='],
+      examples: [exampleSecret],
     }),
   },
-  { title: 'WebhookSubscriptionWithSecret' },
+  {
+    title: 'WebhookSubscriptionWithSecret',
+    examples: [
+      {
+        ...exampleSubscription,
+        health: { ...exampleSubscription.health, lastSuccessAt: null },
+        secret: exampleSecret,
+      },
+    ],
+  },
 )
 
 export const ListQuery = Strict({
@@ -167,6 +205,8 @@ export const TestSent = Strict(
   { title: 'WebhookTestSent' },
 )
 
+export const exampleType = eventTypeOf('record.updated')!
+
 export const EventTypeList = Strict(
   {
     items: Type.Array(
@@ -182,14 +222,14 @@ export const EventTypeList = Strict(
             'What its data may hold: `sensitive` names people, `tenant` is what the organization keeps in records, `operational` is neither.',
           examples: ['tenant'],
         }),
-        description: Type.String({ description: 'When it is sent.', examples: ['A record was archived.'] }),
+        description: Type.String({ description: 'When it is sent.', examples: [exampleType.description] }),
         dataSchema: Type.Record(Type.String(), Type.Unknown(), {
           description: 'The JSON Schema of its `data`.',
-          examples: [{ type: 'object' }],
+          examples: [exampleType.data],
         }),
         example: Type.Record(Type.String(), Type.Unknown(), {
           description: 'An example of its `data`.',
-          examples: [{ organizationId: '0199a1b2-0000-7000-8000-000000000001' }],
+          examples: [exampleType.example],
         }),
       }),
       { description: 'Every type of event that there is.' },

@@ -44,6 +44,13 @@ async function untilDue(subscriptionId: string): Promise<void> {
   await worker.deliverAll()
 }
 
+async function attemptsCounted(): Promise<number> {
+  const [row] = await bed.database.as('portico_system', (tx) =>
+    tx.rows<{ total: number }>(sql`SELECT coalesce(sum(attempts), 0)::bigint AS total FROM portico.webhook_usage`),
+  )
+  return row!.total
+}
+
 const update = (subscription: TestSubscription, change: ReturnType<typeof sql>) =>
   bed.database.inOrganization(subscription.organizationId, (tx) =>
     tx.rows(sql`UPDATE portico.webhook_subscription SET ${change}
@@ -97,6 +104,7 @@ test('an event is delivered once, signed for both schemes, and kept with what th
 test('a failure is tried again by the schedule, with one event id and a new signature, until it succeeds', async () => {
   const receiver = await receive(statuses(500, 302, 404, 204))
   const { subscriptionId, secret } = await bed.subscribe(receiver.url)
+  const attemptsBefore = await attemptsCounted()
   await bed.emit()
   await worker.deliverAll()
   expect(await bed.delivery(subscriptionId)).toMatchObject({ state: 'queued', attemptCount: 1, dueAt: bed.iso(5000) })
@@ -124,6 +132,8 @@ test('a failure is tried again by the schedule, with one event id and a new sign
     firstFailureAt: null,
     lastSuccessAt: bed.iso(),
   })
+  // What usage tells of (shared/usage).
+  expect(await attemptsCounted()).toBe(attemptsBefore + 4)
 })
 
 test('after ten attempts a delivery has failed; a receiver that has failed for five days is left alone', async () => {

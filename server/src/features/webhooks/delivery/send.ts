@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/clock.ts'
 import type { Database } from '../../../shared/database/database.ts'
 import type { Log } from '../../../shared/log.ts'
 import { envelopeOf, knowable, type Standing } from '../../../shared/outbox/disclosure.ts'
-import type { Standings } from '../../../shared/outbox/standings.ts'
+import { holderKey, type Standings } from '../../../shared/outbox/standings.ts'
 import type { StoredEvent } from '../../../shared/outbox/stored-event.ts'
 import type { SafeFetch } from '../../../shared/safe-fetch/safe-fetch.ts'
 import type { ClaimedDelivery, Settlement } from './delivery.ts'
@@ -43,21 +43,20 @@ interface Ready {
 export async function sendDeliveries(
   parts: SendParts,
   deliveries: readonly ClaimedDelivery[],
-  settle: (settlement: Settlement) => void,
+  settle: (settlement: Settlement) => Promise<void>,
 ): Promise<void> {
   const { gate, clock, log } = parts
-  const putBack = (claimed: ClaimedDelivery, err: unknown) => {
-    const at = clock.now()
+  const faulty = (claimed: ClaimedDelivery, err: unknown) => {
     log.warn({ err, deliveryId: claimed.deliveryId }, 'A delivery could not be made ready; trying again soon.')
-    settle(unready(claimed, at))
+    return unready(claimed, clock.now())
   }
   let ready: readonly Ready[]
   try {
     const prepared = await prepare(parts, deliveries)
-    for (const settlement of prepared.settled) settle(settlement)
+    for (const settlement of prepared.settled) void settle(settlement)
     ready = prepared.ready
   } catch (error) {
-    for (const claimed of deliveries) putBack(claimed, error)
+    for (const claimed of deliveries) void settle(faulty(claimed, error))
     return
   }
   await Promise.all(
@@ -66,9 +65,8 @@ export async function sendDeliveries(
       const at = clock.now()
       if (!(await gate.enter(subscriptionId, at))) return settle(released(one.claimed, { at: clock.now(), dueAt: at }))
       try {
-        settle(await send(parts, one))
-      } catch (error) {
-        putBack(one.claimed, error)
+        // Its place is kept until that is written: what a killed worker sends twice is what it had on its way.
+        await settle(await send(parts, one).catch((error) => faulty(one.claimed, error)))
       } finally {
         gate.leave(subscriptionId)
       }
@@ -85,8 +83,8 @@ async function prepare(
   const at = clock.now()
   const ready: Ready[] = []
   const settled: Settlement[] = []
-  for (const [keyId, ofKey] of Map.groupBy(deliveries, ({ destination }) => destination.keyId)) {
-    const standing = standingOf.get(keyId)
+  for (const [holder, ofKey] of Map.groupBy(deliveries, ({ destination }) => holderKey(destination))) {
+    const standing = standingOf.get(holder)
     if (!standing) {
       settled.push(...(await withdraw(database, ofKey, at)))
       continue

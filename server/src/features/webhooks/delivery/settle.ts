@@ -73,7 +73,13 @@ function writing(settlements: readonly Settlement[]) {
       WHERE r.outcome IN ('again', 'released') AND q.organization_id = r.organization_id
         AND q.delivery_id = r.delivery_id AND q.lease_number = r.lease_number AND q.leased_until = r.leased_until
         AND q.leased_by = r.leased_by
-      RETURNING q.delivery_id)
+      RETURNING q.delivery_id, q.app_id, r.attempt, r.at),
+    counted AS (
+      INSERT INTO portico.webhook_usage AS u (app_id, day, attempts)
+      SELECT app_id, (at AT TIME ZONE 'UTC')::date AS day, count(*) FROM (
+        SELECT app_id, attempt, at FROM ended UNION ALL SELECT app_id, attempt, at FROM again) AS attempted
+      WHERE attempt IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
+      ON CONFLICT (app_id, day) DO UPDATE SET attempts = u.attempts + excluded.attempts)
     SELECT delivery_id AS "deliveryId" FROM ended UNION ALL SELECT delivery_id FROM again`
 }
 

@@ -8,7 +8,8 @@ import { type Settled, settleDeliveries } from './settle.ts'
 
 /** Writes what became of deliveries, those together that end within a few milliseconds. */
 export interface Settler {
-  add(settlement: Settlement): void
+  /** Resolves when it has been written or given up. Never rejects. */
+  add(settlement: Settlement): Promise<void>
   /** Resolves when everything that was added has been written or given up. */
   idle(): Promise<void>
   /** Gives up what cannot be written at the first attempt: the database is away, and the process is about to be. */
@@ -32,12 +33,22 @@ export function createSettler({ database, clock, log, onSettled }: Parts): Settl
   let pending: Settlement[] = []
   let writing: Promise<void> | undefined
   let hurried = false
+  const waiting = new Map<Settlement, () => void>()
 
-  function add(settlement: Settlement): void {
+  function add(settlement: Settlement): Promise<void> {
     pending.push(settlement)
     writing ??= writeAll().finally(() => {
       writing = undefined
     })
+    return new Promise((resolve) => void waiting.set(settlement, resolve))
+  }
+
+  function tell(settlements: readonly Settlement[], settled: Settled): void {
+    onSettled(settlements, settled)
+    for (const settlement of settlements) {
+      waiting.get(settlement)?.()
+      waiting.delete(settlement)
+    }
   }
 
   async function writeAll(): Promise<void> {
@@ -45,7 +56,7 @@ export function createSettler({ database, clock, log, onSettled }: Parts): Settl
       await pause(gatherMs)
       const batch = pending.splice(0, batchMax)
       try {
-        onSettled(batch, await settleDeliveries(database, batch))
+        tell(batch, await settleDeliveries(database, batch))
       } catch (error) {
         if (error instanceof Failure && !hurried) await putBack(batch)
         else await writeEach(batch, error)
@@ -67,7 +78,7 @@ export function createSettler({ database, clock, log, onSettled }: Parts): Settl
     if (hurried || batch.length === 1) return giveUp(batch, error)
     for (const settlement of batch) {
       try {
-        onSettled([settlement], await settleDeliveries(database, [settlement]))
+        tell([settlement], await settleDeliveries(database, [settlement]))
       } catch (cause) {
         giveUp([settlement], cause)
       }
@@ -79,7 +90,7 @@ export function createSettler({ database, clock, log, onSettled }: Parts): Settl
     for (const { claimed } of settlements) {
       log.error({ err, deliveryId: claimed.deliveryId }, 'What became of a delivery could not be written.')
     }
-    onSettled(settlements, { disabled: [] })
+    tell(settlements, { disabled: [] })
   }
 
   return {

@@ -159,8 +159,8 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
   }
 
   /** What was put back when the worker was closed is not heard any more. */
-  function settle(settlement: Settlement): void {
-    if (unsettled.delete(settlement.claimed.deliveryId)) settler.add(settlement)
+  function settle(settlement: Settlement): Promise<void> {
+    return unsettled.delete(settlement.claimed.deliveryId) ? settler.add(settlement) : Promise.resolve()
   }
 
   function onSettled(settlements: readonly Settlement[], { disabled }: Settled): void {
@@ -210,7 +210,7 @@ export function createDeliveryWorker(parts: DeliveryWorkerParts): DeliveryWorker
       await Promise.race([idle(), pause(closeWithinMs, undefined, { signal: late.signal }).catch(() => {})])
       late.abort()
       const at = clock.now()
-      for (const claimed of unsettled.values()) settle(released(claimed, { at, dueAt: at }))
+      for (const claimed of unsettled.values()) void settle(released(claimed, { at, dueAt: at }))
       settler.hurry()
       await settler.idle()
       await presence.close()

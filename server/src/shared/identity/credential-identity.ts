@@ -42,6 +42,13 @@ export async function findCredential(tx: Tx, keyId: string): Promise<CredentialR
   return row
 }
 
+/** The same, of the organisation that the transaction is bound to. */
+async function findOwnCredential(tx: Tx, keyId: string): Promise<CredentialRow | undefined> {
+  const [row] = await tx.rows<CredentialRow>(sql`SELECT c.* FROM portico.find_credential(${keyId}) AS c
+    WHERE c.organization_id = portico.current_organization()`)
+  return row
+}
+
 interface Asked {
   readonly keyId: string
   readonly clock: Clock
@@ -49,9 +56,12 @@ interface Asked {
   readonly delegatedMayHaveRunOut?: true
 }
 
-/** What a credential that is not being presented stands for now; undefined where it was revoked or has expired. */
+/**
+ * What a credential that is not being presented stands for now; undefined where it was revoked or has expired. Nobody proves
+ * that it is theirs: what names it, and the transaction, must be of its organisation.
+ */
 export async function standingIdentity(tx: Tx, asked: Asked): Promise<Identity | undefined> {
-  const row = await findCredential(tx, asked.keyId)
+  const row = await findOwnCredential(tx, asked.keyId)
   if (!row) return undefined
   const runsOn = asked.delegatedMayHaveRunOut === true && row.kind === 'dat'
   try {

@@ -24,6 +24,7 @@ export interface Standing {
 export type EventHead = Pick<
   StoredEvent,
   | 'organizationId'
+  | 'appId'
   | 'eventKey'
   | 'subjectType'
   | 'actorKind'
@@ -70,7 +71,8 @@ export async function knowable<E extends EventHead>(
 /** As far as it can be said without the database: of links, that both objects are readable. */
 function mayKnow(event: EventHead, { caller, profile, active }: Standing): boolean {
   const type = eventTypeOf(event.eventKey)
-  if (!type || !mayHear(type, caller) || (type.requires !== null && !active)) return false
+  if (!type || event.appId !== caller.appId || !mayHear(type, caller) || (type.requires !== null && !active))
+    return false
   // The nine of specification 6.2 are for whoever subscribes to all organisations; the others stay in theirs.
   if (event.organizationId !== caller.organizationId && !type.scopes.includes('app')) return false
   const link = linkOf(event)

@@ -11,7 +11,7 @@ import {
   type NewDelivery,
   type SubscriptionRow,
 } from './dispatch-store.ts'
-import type { Standings } from './standings.ts'
+import { holderKey, type Standings } from './standings.ts'
 
 export interface Dispatched {
   readonly moved: number
@@ -24,7 +24,6 @@ export interface Dispatched {
 /** An event on its way out, without its data, unless that decides whom it is for. */
 export interface MovedEvent extends EventHead {
   readonly eventId: string
-  readonly appId: string
   readonly eventVersion: string
   /** Of a test: the only subscription that it is for. */
   readonly subscriptionId: string | null
@@ -60,7 +59,7 @@ async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: rea
   const createdAt = new Date(clock.now()).toISOString()
   const deliveries: NewDelivery[] = []
   for (const { subscription, matching } of wanted) {
-    const standing = standingOf.get(subscription.keyId)
+    const standing = standingOf.get(holderKey(subscription))
     if (!standing) {
       await disableForLostCredential(tx, subscription, createdAt)
       continue

@@ -9,8 +9,8 @@ import { createCatalogue } from '../catalogue/catalogue.ts'
 import type { ModelDocument } from '../modelling/document.ts'
 import { envelopeOf } from './disclosure.ts'
 import { dispatchBatch } from './dispatch.ts'
-import { emitLifecycle } from './lifecycle.ts'
-import { createStandings } from './standings.ts'
+import { lifecycleOf as emitChange } from './outbox-test-support.ts'
+import { createStandings, holderKey } from './standings.ts'
 import { type StoredEvent, storedEventColumns } from './stored-event.ts'
 
 const full = { read: true, create: true, update: true, archive: true }
@@ -113,24 +113,7 @@ const queued = async (subscriptionId: string) =>
   ).map(({ eventKey }) => eventKey)
 
 const lifecycleOf = (of: 'a' | 'b', name: string) =>
-  database().inOrganization(tenant.organizations[of].organizationId, (tx) =>
-    emitLifecycle(
-      { tx, actor: { kind: 'system', id: 'test' }, now: Date.now() },
-      {
-        eventKey: 'organization.updated',
-        saasAppId: tenant.appId,
-        data: {
-          organizationId: tenant.organizations[of].organizationId,
-          name,
-          slug: of,
-          billingEmail: null,
-          status: 'active',
-          customDomain: null,
-          customDomainVerifiedAt: null,
-        },
-      },
-    ),
-  )
+  emitChange(database(), tenant.appId, tenant.organizations[of].organizationId, name)
 
 describe('events of records', () => {
   test('creating, changing, archiving and restoring each leave one, with the record as it was then', async () => {
@@ -319,7 +302,7 @@ describe('fan-out', () => {
     const standings = createStandings({ database: database(), catalogue, clock: { now: Date.now } })
     const { organizationId, credentials } = tenant.organizations.a
     const holder = { keyId: credentials.north.keyId, organizationId, appId: tenant.appId }
-    const standing = (await standings.of([holder])).get(holder.keyId)!
+    const standing = (await standings.of([holder])).get(holderKey(holder))!
     const [first, second] = (await events()).map((event) => envelopeOf(event, standing))
     expect(JSON.stringify([first, second])).not.toContain('canary')
     expect(JSON.stringify([first, second])).not.toContain('secret')

@@ -16,9 +16,15 @@ export interface Holder {
 
 export interface Standings {
   /**
-   * What each credential may know at this moment, by key id. One that was revoked or has expired is absent: it may know nothing.
+   * What each credential may know at this moment, by `holderKey`. One that was revoked, has expired or is another
+   * organisation's is absent: it may know nothing.
    */
   of(holders: readonly Holder[]): Promise<ReadonlyMap<string, Standing>>
+}
+
+/** A subscription that names a credential of another organisation stands for nothing. */
+export function holderKey({ keyId, organizationId }: Holder): string {
+  return `${organizationId} ${keyId}`
 }
 
 const rememberedMax = 10_000
@@ -45,12 +51,14 @@ export function createStandings(parts: {
   const { database, catalogue, clock } = parts
   const remembered = new Map<string, Standing>()
 
-  async function read({ keyId, organizationId }: Holder): Promise<Standing | undefined> {
+  async function read(holder: Holder): Promise<Standing | undefined> {
+    const { keyId, organizationId } = holder
+    const key = holderKey(holder)
     const standing = await database.inOrganization(organizationId, (tx) => standingOf(tx, keyId, { catalogue, clock }))
     if (standing) {
       if (remembered.size >= rememberedMax) remembered.delete(remembered.keys().next().value!)
-      remembered.set(keyId, standing)
-    } else remembered.delete(keyId)
+      remembered.set(key, standing)
+    } else remembered.delete(key)
     return standing
   }
 
@@ -65,16 +73,17 @@ export function createStandings(parts: {
       const epochs = new Map(rows.map(({ scopeId, value }) => [scopeId, String(value)]))
       const found = new Map<string, Standing>()
       for (const holder of holders) {
-        const { keyId, organizationId, appId } = holder
-        if (found.has(keyId)) continue
-        const known = remembered.get(keyId)
+        const { organizationId, appId } = holder
+        const key = holderKey(holder)
+        if (found.has(key)) continue
+        const known = remembered.get(key)
         const holds =
           known !== undefined &&
           known.caller.epochs.organization === epochs.get(organizationId) &&
           known.caller.epochs.application === epochs.get(appId) &&
           (known.caller.expiresAt === null || Date.parse(known.caller.expiresAt) > clock.now())
         const standing = holds ? known : await read(holder)
-        if (standing) found.set(keyId, standing)
+        if (standing) found.set(key, standing)
       }
       return found
     },

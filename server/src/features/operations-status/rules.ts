@@ -13,7 +13,7 @@ export function viewOf(row: OperationRow, appId: string) {
     startedAt: row.startedAt,
     completedAt: row.completedAt,
     expiresAt: row.expiresAt,
-    result: row.result,
+    result: downloadOf(row) ? { ...(row.result as object), fileUrl: `${address}/file` } : row.result,
     errorsUrl: row.hasErrors ? `${address}/errors` : null,
     error: row.error,
   }

@@ -8,7 +8,7 @@ export const OperationParams = Strict({ ...AppParams, operationId })
 
 const status = Type.Enum([...operationStatuses], {
   description:
-    'Where it stands. The last four are final, beside `partially_succeeded`: some of its rows were taken, and some not.',
+    'Where it stands. `succeeded`, `partially_succeeded` (some of its rows were taken, and some not), `failed` and `cancelled` are final.',
   examples: ['succeeded'],
 })
 const type = Type.String({ maxLength: 60, description: 'What it does.', examples: ['records.export'] })
@@ -46,7 +46,31 @@ export const LongOperation = Strict(
     ),
     error: Nullable(ApiErrorResponse),
   },
-  { title: 'LongOperation', description: 'Work that goes on after the answer that accepted it.' },
+  {
+    title: 'LongOperation',
+    description: 'Work that goes on after the answer that accepted it.',
+    examples: [
+      {
+        operationId: '0199a1b2-0000-7000-8000-0000000000f9',
+        type: 'records.export',
+        status: 'succeeded',
+        progress: { total: 1200, processed: 1200, succeeded: 1200, failed: 0 },
+        createdAt: '2026-09-14T09:30:00.000Z',
+        startedAt: '2026-09-14T09:30:00.050Z',
+        completedAt: '2026-09-14T09:30:01.000Z',
+        expiresAt: '2026-09-21T09:30:01.000Z',
+        result: {
+          objectKey: 'deal',
+          format: 'csv',
+          rows: 1200,
+          sizeBytes: 91840,
+          fileUrl: '/v1/apps/…/operations/…/file',
+        },
+        errorsUrl: null,
+        error: null,
+      },
+    ],
+  },
 )
 
 export const ListQuery = Strict({

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cellsOf, type Exchange, exchangeOf, parts } from '../../../test/support/exchange.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
+import type { ErrorBody } from '../../kernel/errors.ts'
 import type { RecordView } from '../../shared/records/record.ts'
 
 /** Imports and exports of custom objects, end to end over HTTP. */
@@ -127,7 +128,8 @@ describe('an import', () => {
     const hidden = await clerk.import('title,hiddenSum\nx,1\n')
     const unknown = await clerk.import('title,nothing\nx,1\n')
     expect(hidden.error).toMatchObject({ code: 'import_columns_invalid' })
-    expect(hidden.error!.details![0]!.message).toBe(unknown.error!.details![0]!.message)
+    const messages = [hidden, unknown].map(({ error }) => error!.details![0]!.message.replace(/"\w+"/, 'it'))
+    expect(messages[0]).toBe(messages[1])
     const sales = exchangeOf(service, '/objects/deal/records', users().sales)
     const rows = [a.locations['south'], b.locations['north'], randomUUID(), 'north'].map(
       (id) => `x,${a.dataRoles['sales']},${id}`,
@@ -235,6 +237,27 @@ describe('a file that is none', () => {
     expect(ended.error!.details!.map(({ field }) => field)).toEqual(['colour', 'name'])
   })
 
+  test('a name that was probably meant is told', async () => {
+    const ended = await companies.import('name,Domian\na,b\n')
+    expect(ended.error!.details![0]!.message).toContain('Did you mean "domain"?')
+  })
+
+  test('an upsert takes its key from the file, and a key takes an upsert', async () => {
+    const content = 'name\na\n'
+    const ended = await companies.import(content, { mode: 'upsert', key: 'domain' })
+    expect(ended).toMatchObject({
+      error: { code: 'import_columns_invalid', details: [{ field: 'domain' }] },
+      progress: { processed: 0 },
+    })
+    const refused = async (options: object) => {
+      const { status, json } = await companies.begin('import', { body: { format: 'csv', content, ...options } })
+      return [status, (json as unknown as ErrorBody).details?.[0]?.field]
+    }
+    expect(await refused({ key: 'domain' })).toEqual([400, 'key'])
+    expect(await refused({ mode: 'upsert', key: 'domain', mapping: { name: 'name' } })).toEqual([400, 'mapping'])
+    expect(await refused({ mode: 'upsert', mapping: { name: 'externalKey' } })).toEqual([202, undefined])
+  })
+
   test('a byte order mark, NUL and the ends of lines of every system', async () => {
     const name = unique()
     for (const end of ['\n', '\r\n', '\r']) {
@@ -247,7 +270,8 @@ describe('a file that is none', () => {
   test('requests that are no parts of a file', async () => {
     const options = { format: 'csv' }
     const fileFirst = parts(options, 'name\n', 'file first')
-    expect((await companies.begin('import', fileFirst)).json).toMatchObject({ code: 'malformed_request' })
+    const missing = { code: 'validation_failed', details: [{ field: 'options' }] }
+    expect((await companies.begin('import', fileFirst)).json).toMatchObject(missing)
     const { headers, raw } = parts(options, 'name\n')
     const cut = (raw as Buffer).subarray(0, -30)
     expect((await companies.begin('import', { headers: headers!, raw: cut })).json.code).toBe('malformed_request')
@@ -270,10 +294,11 @@ describe('an export', () => {
     const name = unique()
     await deals.import(`name,amount,externalKey\n"${name}, Inc.",12.50,${name}\n${name} b,-3,\n`)
     const { file, text, ...ended } = await deals.export({ search: name, sort: 'name_asc', fields: ['name', 'amount'] })
+    const fileUrl = `/v1/apps/${service.app.appId}/operations/${ended.operationId}/file`
     expect(ended).toMatchObject({
       status: 'succeeded',
       progress: { total: 2, processed: 2, succeeded: 2, failed: 0 },
-      result: { objectKey: 'deal', format: 'csv', rows: 2 },
+      result: { objectKey: 'deal', format: 'csv', rows: 2, fileUrl },
     })
     expect(file!.headers).toMatchObject({
       'content-type': 'text/csv; charset=utf-8; header=present',

@@ -87,13 +87,14 @@ async function answerWith(context: Context, file: ReceivedFile, input: ImportInp
   }
 }
 
-function requireImportable(
-  { access }: RecordScope,
-  { mode, key = 'externalKey', mapping }: ImportInput['options'],
-): void {
+function requireImportable({ access }: RecordScope, { mode, key, mapping }: ImportInput['options']): void {
   if (!access.create && !(mode === 'upsert' && access.update)) throw fail('permission_denied')
-  requireMapping(mapping, access)
-  if (key !== 'externalKey' && !access.readableByKey.get(key)?.unique) {
+  if (key !== undefined && mode !== 'upsert') {
+    // Left unsaid, who forgot the mode would find everything twice.
+    throw fail('validation_failed', { field: 'key', message: 'A key goes with the mode `upsert`.' })
+  }
+  requireMapping({ mapping, mode, key }, access)
+  if (key !== undefined && key !== 'externalKey' && !access.readableByKey.get(key)?.unique) {
     throw fail('validation_failed', { field: 'key', message: 'Expected externalKey, or the key of a unique field.' })
   }
 }

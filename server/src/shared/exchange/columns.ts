@@ -4,6 +4,7 @@ import { assertValid } from '../../kernel/validation.ts'
 import type { ObjectAccess } from '../access/permissions.ts'
 import { isReadOnly } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
+import { noSuchField } from '../records/hints.ts'
 import { dataRoleId, externalKey, locationId, ownerUserId } from '../records/shapes.ts'
 import type { UpdateBody } from '../records/work.ts'
 import { unescapedCell, valueOfCell } from './cells.ts'
@@ -39,26 +40,41 @@ function targetNamed(name: string, access: ObjectAccess, named: ReadonlySet<stri
   return into ? { name: into.fieldKey, field: into } : 'left out'
 }
 
-/** Throws for a mapping that leads to what is not there, to what nobody writes, or twice to the same. */
-export function requireMapping(mapping: ImportOptions['mapping'], access: ObjectAccess): void {
+const mappingSays = '`mapping` says what becomes of which column; those that it does not name are not read.'
+
+/** Throws for a mapping that leads to what is not there, to what nobody writes, twice to the same, or to no key. */
+export function requireMapping(
+  { mapping, ...rest }: Pick<ImportOptions, 'mapping' | 'mode' | 'key'>,
+  access: ObjectAccess,
+): void {
   const details: ErrorDetail[] = []
   const named = new Set<string>()
   for (const [column, name] of Object.entries(mapping ?? {})) {
     const refuse = (code: string, message: string) => details.push({ field: `mapping.${column}`, code, message })
     const target = targetNamed(name, access, new Set(Object.values(mapping ?? {})))
-    if (target === undefined) refuse('unknown_field', 'There is no such field.')
+    if (target === undefined) refuse('unknown_field', noSuchField(name, access))
     else if (target === 'left out') refuse('field_read_only', 'The service sets this field.')
     else if (named.has(name)) refuse('validation_failed', 'Another column leads to the same field.')
     named.add(name)
+  }
+  const key = upsertKeyOf(rest)
+  if (mapping && key !== undefined && !named.has(key)) {
+    const message = `No column leads to ${key}, which the upsert finds records by.`
+    details.push({ field: 'mapping', code: 'validation_failed', message })
   }
   const [first] = details
   if (first) throw fail(first.code as 'unknown_field', { details: details.slice(0, 20) })
 }
 
+/** What an upsert finds records by; undefined where everything is inserted. */
+export function upsertKeyOf({ mode, key = 'externalKey' }: Pick<ImportOptions, 'mode' | 'key'>): string | undefined {
+  return mode === 'upsert' ? key : undefined
+}
+
 /** What each column of the header means; undefined for those that are not read. Throws `import_columns_invalid`. */
 export function columnsOf(
   header: readonly string[],
-  { mapping }: Pick<ImportOptions, 'mapping'>,
+  { mapping, ...rest }: Pick<ImportOptions, 'mapping' | 'mode' | 'key'>,
   access: ObjectAccess,
 ): readonly (Target | undefined)[] {
   const details: ErrorDetail[] = []
@@ -73,13 +89,15 @@ export function columnsOf(
     if (seen.has(column)) refuse(column, 'There are two columns of this name.')
     seen.add(column)
     const target = targetNamed(name, access, named)
-    if (target === undefined)
-      refuse(column, 'There is no such field. Map the column to one, or leave it out of `mapping`.')
+    if (target === undefined) refuse(column, `${noSuchField(name, access)} ${mappingSays}`)
     return target === 'left out' ? undefined : target
   })
   for (const column of Object.keys(mapping ?? {})) {
     if (!header.includes(column)) refuse(column, 'The file has no such column.')
   }
+  const key = upsertKeyOf(rest)
+  if (key !== undefined && !named.has(key))
+    refuse(key, 'The file has no such column, which the upsert finds records by.')
   if (details.length > 0) throw fail('import_columns_invalid', { details: details.slice(0, 20) })
   return targets
 }

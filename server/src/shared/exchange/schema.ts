@@ -72,7 +72,8 @@ export const ImportBody = Strict(
     key: Type.Optional(
       Type.String({
         maxLength: 50,
-        description: 'What an upsert finds records by: externalKey, or the key of a unique field.',
+        description:
+          'What an upsert finds records by: externalKey, or the key of a unique field. Only with the mode `upsert`.',
         default: 'externalKey',
         examples: ['externalKey'],
       }),

@@ -16,7 +16,8 @@ export function noSuchHop(name: unknown, access: ObjectAccess, profile: AccessPr
   return noSuch('field or relationship', name, [...access.readableByKey.keys(), ...hops])
 }
 
-function noSuch(what: string, name: unknown, known: readonly string[]): string {
+/** The same of a name of anything else: `known` must be what the caller may know. */
+export function noSuch(what: string, name: unknown, known: readonly string[]): string {
   if (typeof name !== 'string') return `Expected the key of a ${what}.`
   const shown = name.length > 60 ? `${name.slice(0, 60)}…` : name
   const meant = closest(name, known)

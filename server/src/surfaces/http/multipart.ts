@@ -24,7 +24,8 @@ const headerBytesMax = 8 * 1024
  * Receives a request of two parts: `options`, which is JSON, and behind it `file`. The order is demanded, because what the file is
  * for has to be known before it comes: it is then read at the pace of whoever stores it.
  *
- * Throws `malformed_request`, `payload_too_large` where the options are too large, and what is wrong with their JSON.
+ * Throws `malformed_request`, `validation_failed` where a part is missing or too late, `payload_too_large` where the options
+ * are too large, and what is wrong with their JSON.
  */
 export function receiveMultipart(
   request: IncomingMessage,
@@ -64,7 +65,7 @@ export function receiveMultipart(
     stream.on('error', () => undefined)
     stream.once('limit', () => stop(fail('payload_too_large')))
     if (name !== 'file') return stop(unexpectedPart(name))
-    if (!options) return stop(malformed('The part `options` has to come before the part `file`.'))
+    if (!options) return stop(missingPart('options', 'The part `options` has to come before the part `file`.'))
     const drop = () => {
       if (!request.complete) stop(malformed('The request was answered before its file was read.'))
     }
@@ -75,7 +76,7 @@ export function receiveMultipart(
   }
   parser.on('error', () => stop(malformed('The body is not valid multipart/form-data.')))
   parser.on('finish', () => {
-    if (!file) stop(malformed('The parts `options` and `file` are required.'))
+    if (!file) stop(missingPart(options ? 'file' : 'options', 'The parts `options` and `file` are required.'))
   })
   request.once('close', () => {
     if (!request.complete) stop(leftEarly())
@@ -128,6 +129,7 @@ function openParser(
 }
 
 const malformed = (message: string) => fail('malformed_request', { field: 'body', message })
+const missingPart = (field: string, message: string) => fail('validation_failed', { field, message })
 const leftEarly = () => malformed('The body ended too early.')
 const unexpectedPart = (name: string | undefined) =>
   fail('unknown_field', { field: name || 'body', message: 'Expected the parts `options` and `file`.' })

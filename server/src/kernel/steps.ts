@@ -3,7 +3,7 @@ import { fail } from './errors.ts'
 import type { Exchange, Identity, RateState, Request } from './exchange.ts'
 import type { BaseContext, Input, Operation } from './operation.ts'
 import { builderRoles, type Scope, scopesOfRole } from './scopes.ts'
-import { assertValid, fromQueryString } from './validation.ts'
+import { assertValid, checkedQuery } from './validation.ts'
 
 /** What is asked of a request before it is carried out: each passes, or throws a `Failure`. */
 
@@ -69,9 +69,8 @@ const emptyQuery = {}
 export function validate<C extends BaseContext<AnyCaller>>(exchange: Exchange<C>): void | Promise<void> {
   const { operation, request } = exchange
   assertValid(operation.params, request.params)
-  const query = operation.query ? fromQueryString(operation.query, request.query) : request.query
-  if (operation.query) assertValid(operation.query, query)
-  else for (const name of Object.keys(query)) throw fail('unknown_field', { field: name })
+  const query = operation.query ? checkedQuery(operation.query, request.query) : request.query
+  if (!operation.query) for (const name of Object.keys(query)) throw fail('unknown_field', { field: name })
 
   const adopt = (body: unknown) => {
     exchange.input = {

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { expect, test } from 'vitest'
 import { type ErrorDetail, Failure } from './errors.ts'
-import { assertValid } from './validation.ts'
+import { assertValid, checkedQuery } from './validation.ts'
 
 const schema = Type.Object({
   appKey: Type.Optional(Type.String({ pattern: '^[a-z][a-z0-9-]{0,49}$', description: 'Its key.', examples: ['crm'] })),
@@ -37,6 +37,16 @@ test.each([
   [{ day: 'today' }, 'Expected a date, for instance 2026-09-01.'],
 ])('says in words what %j should look like', (value, message) => {
   expect(detailsFor(schema, value)[0]?.message).toBe(message)
+})
+
+test('a name of the query string that is repeated is refused where one value is taken', () => {
+  const query = Type.Object({ state: Type.Enum(['open', 'won']), events: Type.Array(Type.String()) })
+  expect(checkedQuery(query, { state: 'open', events: ['a', 'b'] })).toEqual({ state: 'open', events: ['a', 'b'] })
+  expect(() => checkedQuery(query, { state: ['open', 'won'] })).toThrow(
+    expect.objectContaining({
+      details: [expect.objectContaining({ field: 'state', message: expect.stringContaining('once') })],
+    }),
+  )
 })
 
 const unions = Type.Object({

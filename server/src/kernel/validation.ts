@@ -130,6 +130,18 @@ function schemaAt(schema: TSchema, schemaPath: string): Record<string, unknown> 
   return typeof at === 'object' && at !== null ? (at as Record<string, unknown>) : undefined
 }
 
+/** The query string as its schema has it. Throws where it does not fit, also for a name that is repeated and takes one value. */
+export function checkedQuery(schema: TSchema, raw: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { properties = {} } = schema as { properties?: Record<string, Record<string, unknown>> }
+  for (const [name, value] of Object.entries(raw)) {
+    if (!Array.isArray(value) || !Object.hasOwn(properties, name) || properties[name]!['type'] === 'array') continue
+    throw fail('validation_failed', { field: name, message: 'Send it once: it takes a single value.' })
+  }
+  const query = fromQueryString(schema, raw)
+  assertValid(schema, query)
+  return query
+}
+
 /**
  * Turns the strings of a query string into what its schema says: integers, booleans, arrays of repeated names. What does
  * not convert stays a string, so that validation names it.

@@ -9,16 +9,28 @@ import type { Holder } from './standings.ts'
 const lock = sql`SELECT pg_try_advisory_xact_lock(7032026, 20) AS held`
 
 /**
- * Moves up to `limit` events from the outbox to `portico.event`, in the order in which they were written, and gives each its
- * position. What is not committed yet is not seen, and comes in a later turn.
+ * Of events that are moved at once, as they are stored. Half a gigabyte, 500 large records, took longer than a statement may,
+ * and so did every next try: nobody's events left any more. The first is moved whatever its size.
  */
-export async function moveEvents(tx: Tx, limit: number): Promise<MovedEvent[] | 'busy'> {
+const movedBytesMax = 16 * 1024 * 1024
+
+/**
+ * Moves up to `limit` events from the outbox to `portico.event`, in the order in which they were written, and gives each its
+ * position. What is not committed yet is not seen, and comes in a later turn. `isFull`: there may be more.
+ */
+export async function moveEvents(
+  tx: Tx,
+  limit: number,
+): Promise<{ readonly events: MovedEvent[]; readonly isFull: boolean } | 'busy'> {
   const [row] = await tx.rows<{ held: boolean }>(lock)
   if (!row!.held) return 'busy'
-  return tx.rows<MovedEvent>(sql`
-    WITH taken AS (
+  const rows = await tx.rows<MovedEvent & { readonly seen: number }>(sql`
+    WITH oldest AS MATERIALIZED (
+      SELECT written, sum(size) OVER (ORDER BY written) - size AS before FROM (
+        SELECT written, pg_column_size(data) AS size FROM portico.outbox ORDER BY written LIMIT ${limit}) AS sized),
+    taken AS (
       DELETE FROM portico.outbox
-      WHERE written = ANY (ARRAY(SELECT written FROM portico.outbox ORDER BY written LIMIT ${limit}))
+      WHERE written = ANY (ARRAY(SELECT written FROM oldest WHERE before < ${movedBytesMax}))
       RETURNING *),
     moved AS (
       INSERT INTO portico.event AS e (organization_id, event_id, position, app_id, event_key, event_version, occurred_at,
@@ -33,8 +45,10 @@ export async function moveEvents(tx: Tx, limit: number): Promise<MovedEvent[] | 
       event_version AS "eventVersion", subject_type AS "subjectType", actor_kind AS "actorKind",
       actor_id AS "actorId", object_id AS "objectId", owner_user_id AS "ownerUserId",
       data_role_id AS "dataRoleId", location_id AS "locationId", subscription_id AS "subscriptionId",
-      CASE WHEN subject_type = 'relationship' THEN data ELSE '{}'::json END AS data
+      CASE WHEN subject_type = 'relationship' THEN data ELSE '{}'::json END AS data,
+      (SELECT count(*) FROM oldest) AS seen
     FROM moved ORDER BY position`)
+  return { events: rows, isFull: rows.length === limit || rows.length < (rows[0]?.seen ?? 0) }
 }
 
 /** A subscription that is enabled. */

@@ -2,7 +2,8 @@ import type { Clock } from '../../kernel/clock.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { Database } from '../database/database.ts'
-import { type EventHead, knowable } from './disclosure.ts'
+import type { Log } from '../log.ts'
+import { type EventHead, knowable, type Standing } from './disclosure.ts'
 import {
   disableForLostCredential,
   findSubscriptions,
@@ -17,8 +18,8 @@ export interface Dispatched {
   readonly moved: number
   /** Those that have a delivery more. */
   readonly subscriptionIds: readonly string[]
-  /** Another process was at it. */
-  readonly busy: boolean
+  /** There may be more: it has taken as much as it may at once, or another process was at it. */
+  readonly unfinished: boolean
 }
 
 /** An event on its way out, without its data, unless that decides whom it is for. */
@@ -33,20 +34,23 @@ interface Parts {
   readonly database: Database
   readonly standings: Standings
   readonly clock: Clock
+  readonly log: Pick<Log, 'warn'>
 }
 
 /** One turn: fan-out and marking as dispatched are one transaction, so a crash leaves both undone. */
-export function dispatchBatch({ database, standings, clock }: Parts, limit: number): Promise<Dispatched> {
-  return database.as('portico_system', async (tx) => {
-    const events = await moveEvents(tx, limit)
-    if (events === 'busy') return { moved: 0, subscriptionIds: [], busy: true }
-    if (events.length === 0) return { moved: 0, subscriptionIds: [], busy: false }
-    const subscriptionIds = await fanOut(tx, { database, standings, clock }, events)
-    return { moved: events.length, subscriptionIds, busy: false }
+export function dispatchBatch(parts: Parts, limit: number): Promise<Dispatched> {
+  return parts.database.as('portico_system', async (tx) => {
+    const taken = await moveEvents(tx, limit)
+    if (taken === 'busy') return { moved: 0, subscriptionIds: [], unfinished: true }
+    const { events, isFull } = taken
+    if (events.length === 0) return { moved: 0, subscriptionIds: [], unfinished: false }
+    const subscriptionIds = await fanOut(tx, parts, events)
+    return { moved: events.length, subscriptionIds, unfinished: isFull }
   })
 }
 
-async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: readonly MovedEvent[]): Promise<string[]> {
+async function fanOut(tx: Tx, parts: Parts, events: readonly MovedEvent[]): Promise<string[]> {
+  const { standings, clock } = parts
   const subscriptions = await findSubscriptions(tx, events)
   const ofOrganization = Map.groupBy(events, (event) => event.organizationId)
   const wanted = subscriptions.flatMap((subscription) => {
@@ -64,7 +68,7 @@ async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: rea
       await disableForLostCredential(tx, subscription, createdAt)
       continue
     }
-    for (const event of await knowable(database, standing, matching)) {
+    for (const event of await heardBy(parts, subscription, standing, matching)) {
       deliveries.push({
         organization_id: subscription.organizationId,
         delivery_id: uuidv7(clock.now()),
@@ -81,6 +85,24 @@ async function fanOut(tx: Tx, { database, standings, clock }: Parts, events: rea
   }
   await insertDeliveries(tx, deliveries)
   return [...new Set(deliveries.map((delivery) => delivery.subscription_id))]
+}
+
+/**
+ * Those of the events that the subscription may know of. Where that cannot be said, all: when they are sent it is asked again,
+ * and what stands against one subscription must not hold up the events of all the others behind it.
+ */
+async function heardBy(
+  { database, log }: Parts,
+  { subscriptionId }: SubscriptionRow,
+  standing: Standing,
+  events: readonly MovedEvent[],
+): Promise<readonly MovedEvent[]> {
+  try {
+    return await knowable(database, standing, events)
+  } catch (err) {
+    log.warn({ err, subscriptionId }, 'What a subscription may know could not be said; asking again for each delivery.')
+    return events
+  }
 }
 
 /** A test is for the subscription that it tests, whatever else that asks for. */

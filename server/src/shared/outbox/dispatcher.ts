@@ -48,10 +48,10 @@ export function createDispatcher({ onDeliveries, ...parts }: Parts): Dispatcher 
     while (again && !closed) {
       again = false
       try {
-        const { moved, subscriptionIds, busy } = await dispatchBatch(parts, batchSize)
+        const { moved, subscriptionIds, unfinished } = await dispatchBatch(parts, batchSize)
         if (subscriptionIds.length > 0) onDeliveries(subscriptionIds)
         // Whoever is at it may not have seen what this process was woken for.
-        if (moved === batchSize || busy) again = true
+        if (unfinished) again = true
         if (again && moved < batchSize) await pause(turnMs)
       } catch (error) {
         log.warn({ err: error }, 'Events could not be taken out of the outbox; looking again soon.')
@@ -77,9 +77,9 @@ export function createDispatcher({ onDeliveries, ...parts }: Parts): Dispatcher 
     wake,
     async dispatchAll() {
       for (;;) {
-        const { moved, subscriptionIds, busy } = await dispatchBatch(parts, batchSize)
+        const { moved, subscriptionIds, unfinished } = await dispatchBatch(parts, batchSize)
         if (subscriptionIds.length > 0) onDeliveries(subscriptionIds)
-        if (moved === 0 && !busy) return
+        if (moved === 0 && !unfinished) return
       }
     },
     async close() {

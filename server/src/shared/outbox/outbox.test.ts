@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import sql from 'sql-template-tag'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { objectOf } from '../../../test/support/application.ts'
@@ -9,6 +10,7 @@ import { createCatalogue } from '../catalogue/catalogue.ts'
 import type { ModelDocument } from '../modelling/document.ts'
 import { envelopeOf } from './disclosure.ts'
 import { dispatchBatch } from './dispatch.ts'
+import { emitEvents } from './emit.ts'
 import { lifecycleOf as emitChange } from './outbox-test-support.ts'
 import { createStandings, holderKey } from './standings.ts'
 import { type StoredEvent, storedEventColumns } from './stored-event.ts'
@@ -84,6 +86,8 @@ const asSystem = <Row>(statement: ReturnType<typeof sql>) =>
 const dispatch = () => running.service.dispatcher.dispatchAll()
 const events = () =>
   asSystem<StoredEvent>(sql`SELECT ${storedEventColumns} FROM portico.event AS e ORDER BY e.position`)
+const clock = { now: Date.now }
+const log = { warn: () => undefined }
 const inOutbox = async () => (await asSystem(sql`SELECT FROM portico.outbox`)).length
 
 type Key = 'live' | 'north' | 'deaf' | 'revoked'
@@ -335,7 +339,7 @@ describe('nothing is lost and nothing is doubled', () => {
     )
     let writing = true
     const dispatching = others.map(async (standings) => {
-      while (writing) await dispatchBatch({ database: database(), standings, clock: { now: Date.now } }, 7)
+      while (writing) await dispatchBatch({ database: database(), standings, clock, log }, 7)
     })
     await Promise.all(
       Array.from({ length: 8 }, async (_, writer) => {
@@ -366,11 +370,37 @@ describe('nothing is lost and nothing is doubled', () => {
     expect(deliveries.map(({ id }) => id).sort()).toEqual([...kept].sort())
   })
 
+  test('large events leave a few at a time', async () => {
+    const text = randomBytes(9 * 1024 * 1024).toString('base64')
+    const { organizationId } = tenant.organizations.a
+    for (const size of [1, text.length, text.length, text.length, 1]) {
+      const data = { eventKey: 'record.created', subjectType: 'record', actor: { kind: 'system', id: 'test' } } as const
+      const event = {
+        event_id: uuidv7(Date.now()),
+        occurred_at: new Date().toISOString(),
+        subject_id: uuidv7(Date.now()),
+      }
+      await database().inOrganization(organizationId, (tx) =>
+        emitEvents(tx, { organizationId, appId: tenant.appId, ...data }, [
+          { ...event, data: { text: text.slice(0, size) } },
+        ]),
+      )
+    }
+    const standings = { of: () => Promise.resolve(new Map()) }
+    const turns: unknown[] = []
+    for (let turn = 0; turn < 2; turn++)
+      turns.push(await dispatchBatch({ database: database(), standings, clock, log }, 500))
+    expect(turns).toMatchObject([
+      { moved: 3, unfinished: true },
+      { moved: 2, unfinished: false },
+    ])
+  })
+
   test('a dispatcher that dies in the middle leaves everything in the outbox', async () => {
     const subscription = await subscribe(['record.created'])
     await deals.create({ fields: { name: 'Survivor' } })
     const standings = { of: () => Promise.reject(new Error('killed')) }
-    const parts = { database: database(), standings, clock: { now: Date.now } }
+    const parts = { database: database(), standings, clock, log }
     await expect(dispatchBatch(parts, 500)).rejects.toThrow('killed')
     expect([await inOutbox(), await events(), await queued(subscription)]).toEqual([1, [], []])
     await dispatch()

@@ -4,6 +4,7 @@ import { type Receiver, startReceiver } from '../../../../test/support/receiver.
 import { uuidv7 } from '../../../kernel/ids.ts'
 import { applyModel } from '../../../shared/modelling/apply.ts'
 import { eventVersion } from '../../../shared/outbox/event-types.ts'
+import { lifecycleEventVersion } from '../../../shared/outbox/lifecycle-events.ts'
 import { type DeliveryTestbed, startDeliveryTestbed } from './delivery-test-support.ts'
 import type { DeliveryWorker } from './worker.ts'
 
@@ -91,6 +92,27 @@ test('a field that a role may read no more is missing from the next attempt', as
   expect(second.record.fields).toMatchObject({ name: 'Renewal' })
   expect(second.record.fields).not.toHaveProperty('stage')
   expect(second.changedFields).toEqual([])
+})
+
+test('an event of which nobody can say who may know it holds up no other, on its way out and when it is sent', async () => {
+  const { receiver, url } = await receive(200)
+  const { organizationId, credentials } = bed.a
+  const stuck = await bed.subscribe(url, { keyId: credentials.sales.keyId, events: ['relationship.created'] })
+  const well = await bed.subscribe(url)
+  const end = { fromRecordId: 'none', fromObjectKey: 'deal', toRecordId: 'none', toObjectKey: 'deal' }
+  const data = { organizationId, relationship: end }
+  await bed.database.inOrganization(organizationId, (tx) =>
+    tx.rows(sql`INSERT INTO portico.outbox (organization_id, event_id, app_id, event_key, event_version, occurred_at,
+        subject_type, subject_id, actor_kind, actor_id, data)
+      VALUES (${organizationId}, ${uuidv7(bed.clock.now())}, ${bed.tenant.appId}, 'relationship.created',
+        ${lifecycleEventVersion}, ${bed.iso()}, 'relationship', ${uuidv7(bed.clock.now())}, 'system', 'test',
+        ${JSON.stringify(data)})`),
+  )
+  await bed.emit()
+  await worker.deliverAll()
+  expect(receiver.requests).toHaveLength(1)
+  expect(await bed.delivery(well.subscriptionId)).toMatchObject({ state: 'delivered' })
+  expect(await bed.delivery(stuck.subscriptionId)).toMatchObject({ state: 'queued', attemptCount: 0 })
 })
 
 /** A record of the whole organisation, of which amount and stage changed. */

@@ -45,18 +45,14 @@ export async function sendDeliveries(
   deliveries: readonly ClaimedDelivery[],
   settle: (settlement: Settlement) => Promise<void>,
 ): Promise<void> {
-  const { gate, clock, log } = parts
-  const faulty = (claimed: ClaimedDelivery, err: unknown) => {
-    log.warn({ err, deliveryId: claimed.deliveryId }, 'A delivery could not be made ready; trying again soon.')
-    return unready(claimed, clock.now())
-  }
+  const { gate, clock } = parts
   let ready: readonly Ready[]
   try {
     const prepared = await prepare(parts, deliveries)
     for (const settlement of prepared.settled) void settle(settlement)
     ready = prepared.ready
   } catch (error) {
-    for (const claimed of deliveries) void settle(faulty(claimed, error))
+    for (const claimed of deliveries) void settle(faulty(parts, claimed, error))
     return
   }
   await Promise.all(
@@ -66,7 +62,7 @@ export async function sendDeliveries(
       if (!(await gate.enter(subscriptionId, at))) return settle(released(one.claimed, { at: clock.now(), dueAt: at }))
       try {
         // Its place is kept until that is written: what a killed worker sends twice is what it had on its way.
-        await settle(await send(parts, one).catch((error) => faulty(one.claimed, error)))
+        await settle(await send(parts, one).catch((error) => faulty(parts, one.claimed, error)))
       } finally {
         gate.leave(subscriptionId)
       }
@@ -76,9 +72,10 @@ export async function sendDeliveries(
 
 /** Keeps back what its subscription may not know by now. */
 async function prepare(
-  { database, standings, clock, log }: SendParts,
+  parts: SendParts,
   deliveries: readonly ClaimedDelivery[],
 ): Promise<{ readonly ready: readonly Ready[]; readonly settled: readonly Settlement[] }> {
+  const { database, standings, clock, log } = parts
   const standingOf = await standings.of(deliveries.map(({ destination }) => destination))
   const at = clock.now()
   const ready: Ready[] = []
@@ -89,8 +86,12 @@ async function prepare(
       settled.push(...(await withdraw(database, ofKey, at)))
       continue
     }
-    const events = new Map(ofKey.flatMap(({ event }) => (event ? [[event.eventId, event]] : [])))
-    const known = new Set((await knowable(database, standing, [...events.values()])).map(({ eventId }) => eventId))
+    const known = await knownTo(database, standing, ofKey).catch((error: unknown) => {
+      // Others that were claimed beside them must not wait for them.
+      settled.push(...ofKey.map((claimed) => faulty(parts, claimed, error)))
+      return undefined
+    })
+    if (!known) continue
     for (const claimed of ofKey) {
       const { event, deliveryId } = claimed
       if (event && known.has(event.eventId)) ready.push({ claimed, event, standing })
@@ -102,6 +103,21 @@ async function prepare(
     }
   }
   return { ready, settled }
+}
+
+/** Which of the events the holder of a credential may know of, by id. */
+async function knownTo(
+  database: Database,
+  standing: Standing,
+  deliveries: readonly ClaimedDelivery[],
+): Promise<ReadonlySet<string>> {
+  const events = new Map(deliveries.flatMap(({ event }) => (event ? [[event.eventId, event]] : [])))
+  return new Set((await knowable(database, standing, [...events.values()])).map(({ eventId }) => eventId))
+}
+
+function faulty({ clock, log }: Pick<SendParts, 'clock' | 'log'>, claimed: ClaimedDelivery, err: unknown): Settlement {
+  log.warn({ err, deliveryId: claimed.deliveryId }, 'A delivery could not be made ready; trying again soon.')
+  return unready(claimed, clock.now())
 }
 
 /** The credential was revoked or has expired: without it nobody can say what its subscriptions may know. */

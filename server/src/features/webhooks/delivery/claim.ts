@@ -56,6 +56,9 @@ const lock = sql`SELECT pg_advisory_xact_lock(7032026, 21)`
  * one subscription, they have together no more than may be sent at once. Receivers that fail or are slow share a part of the
  * places, so that however many hang, there is room for the others.
  *
+ * How large an event is is known when it has been read. As it is stored it is never larger, so no more are read than could be
+ * taken: 128 events of 12 MB took 10 s, under the lock for which all others wait, and larger ones more than a statement may take.
+ *
  * It is not waited until the lease is on disk: when the database crashes within that half second, what was under way is sent
  * once more, as after any crash of a sender.
  */
@@ -99,9 +102,14 @@ export function claimDeliveries(database: Database, claim: Claim): Promise<Claim
             WHERE fits) AS placed
           WHERE NOT suspect OR place <= ${claim.suspectCount}
           ORDER BY turn, ord LIMIT ${claim.count}),
-        measured AS (
-          SELECT a.*, coalesce(octet_length(e.data::text), 0) AS bytes FROM allowed a
+        stored AS (
+          SELECT a.*, e.data, sum(coalesce(pg_column_size(e.data), 0)) OVER (ORDER BY a.turn, a.ord)
+            - coalesce(pg_column_size(e.data), 0) AS stored_before
+          FROM allowed a
           LEFT JOIN portico.event e ON e.organization_id = a.event_organization_id AND e.event_id = a.event_id),
+        measured AS (
+          SELECT organization_id, delivery_id, turn, ord, coalesce(octet_length(data::text), 0) AS bytes FROM stored
+          WHERE stored_before < ${claim.eventBytesMax}),
         picked AS MATERIALIZED (
           SELECT * FROM (SELECT *, sum(bytes) OVER (ORDER BY turn, ord) - bytes AS before FROM measured) AS summed
           WHERE before < ${claim.eventBytesMax} OR before = 0),

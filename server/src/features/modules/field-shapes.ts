@@ -54,19 +54,28 @@ function asField({ fieldKey, dataType, options, unique, indexed, maxLength, scal
 
 /**
  * The fields of a body. They are documented in full and read by `shared/records/input`, as the fields of every record
- * are: one place says which values a field takes. Schemas here would refuse the same values with other codes.
+ * are: one place says which values a field takes. Schemas here would refuse the same values with other codes. Defaults are
+ * told of new rows alone: a client that fills them in would undo with a change what it does not name.
  */
-export function bodyFields({ fields }: Module, name: string): Record<string, Type.TOptional<TSchema>> {
+export function bodyFields(
+  { fields }: Module,
+  name: string,
+  of: 'new row' | 'change',
+): Record<string, Type.TOptional<TSchema>> {
   return Object.fromEntries(
     fields.map((field) => {
       const { description } = field
-      const documented = { description, examples: [written(field)], 'x-schema': bodyShape(field, name) }
+      const documented = {
+        description,
+        examples: [written(field)],
+        'x-schema': of === 'new row' ? newShape(field, name) : rowField(field, name),
+      }
       return [field.fieldKey, Type.Optional(Type.Unknown(documented))]
     }),
   )
 }
 
-function bodyShape(field: ModuleField, name: string): TSchema {
+function newShape(field: ModuleField, name: string): TSchema {
   const shape = rowField(field, name)
   return field.default === undefined ? shape : Type.Unsafe({ ...shape, default: field.default })
 }

@@ -30,12 +30,12 @@ export function shapesOf(module: Module) {
     CountQuery: Strict(filtersOf(module)),
     List: BrowsePage(Row, `${name}List`),
     NewRow: Strict(
-      { ...bodyFields(module, name), ...Placement, participants: Type.Optional(participants), ...key },
+      { ...bodyFields(module, name, 'new row'), ...Placement, participants: Type.Optional(participants), ...key },
       { title: `New${name}`, description: 'Fields that are left out take their defaults.', examples: [newRow(module)] },
     ),
     Changes: Strict(
       {
-        ...bodyFields(module, name),
+        ...bodyFields(module, name, 'change'),
         ...Placement,
         participants: Type.Optional(participants),
         ...key,
@@ -102,7 +102,7 @@ function batchShape(module: Module, name: string) {
               examples: ['create'],
             }),
             recordId: Type.Optional(recordId),
-            ...bodyFields(module, name),
+            ...bodyFields(module, name, 'change'),
             ...Placement,
             participants: Type.Optional(participants),
             ...key,

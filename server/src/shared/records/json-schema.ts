@@ -15,12 +15,13 @@ export function fieldsSchemas(access: ObjectAccess): FieldsSchemas {
   const mustBeSent = (field: Field) => field.required && field.behaviour?.default === undefined
   const required = writable.filter(mustBeSent).map((field) => field.fieldKey)
   return {
-    record: strict(access.readable, (field) => propertySchema(field, true)),
+    record: strict(access.readable, (field) => withoutDefault(propertySchema(field, true))),
     create: {
       ...strict(writable, (field) => propertySchema(field, !field.required)),
       ...(required.length > 0 && { required }),
     },
-    update: strict(writable, (field) => propertySchema(field, !field.required)),
+    // A client that fills in defaults would undo with a change what it does not name.
+    update: strict(writable, (field) => withoutDefault(propertySchema(field, !field.required))),
   }
 }
 
@@ -32,7 +33,13 @@ function strict(fields: readonly Field[], schemaOf: (field: Field) => object) {
   }
 }
 
-function propertySchema(field: Field, nullable: boolean): object {
+function withoutDefault({ default: _, ...schema }: PropertySchema): PropertySchema {
+  return schema
+}
+
+type PropertySchema = Readonly<Record<string, unknown>>
+
+function propertySchema(field: Field, nullable: boolean): PropertySchema {
   const { default: initial, schema: shape, description = `${field.label}.`, example } = field.behaviour ?? {}
   const schema = shape
     ? ({ ...shape } as Record<string, unknown>)

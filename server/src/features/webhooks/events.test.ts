@@ -169,6 +169,21 @@ describe('what the credential may not read is not in it', () => {
     expect(await follow(live, start)).toHaveLength(5)
   })
 
+  test('and no page, empty or not, counts what is not shown', async () => {
+    const { dataRoles, locations } = service.app.organizations.a as Organization
+    const north = await clientOf({ envelope: { roles: ['support'], locations: ['north'] } })
+    const start = await latest()
+    const elsewhere = { dataRoleId: dataRoles['support'], locationId: locations['south'] }
+    for (let n = 0; n < 3; n++) await createDeal(`Hidden ${n}`, elsewhere)
+    await dispatch()
+    expect((await north.events({ cursor: start, pageSize: 1 })).json).toMatchObject({ items: [], hasMore: false })
+    const shown = await createDeal('Shown', { ...elsewhere, locationId: locations['north'] })
+    await createDeal('Hidden again', elsewhere)
+    await dispatch()
+    const { items, hasMore } = (await north.events({ cursor: start, pageSize: 1 })).json
+    expect([items.map(({ subject }) => subject.id), hasMore]).toEqual([[shown], false])
+  })
+
   test('by organization', async () => {
     const start = await latest(foreign)
     const word = 'zqxfeedword'

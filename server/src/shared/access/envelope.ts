@@ -69,6 +69,11 @@ function writableBy(caller: Caller, t: Sql): Sql {
     OR (${t}.data_role_id = ANY (${caller.dataRoleIds as string[]}) AND ${locatedFor(caller, t)}))`
 }
 
+/** `mayPlace` as a condition on rows that tell where a record is, or was. */
+export function placedWithin(caller: Caller, alias: string): Sql {
+  return caller.unrestricted ? sql`true` : writableBy(caller, raw(alias))
+}
+
 export interface Placement {
   readonly ownerUserId: string | null
   readonly dataRoleId: string | null

@@ -72,16 +72,16 @@ export async function findSubscriptions(tx: Tx, events: readonly MovedEvent[]): 
   return rows.map((row) => ({ ...row, wanted: new Set(row.wanted) }))
 }
 
-/** Without the credential that it was made with nobody can say what it may know. */
+/** Without the credential that it was saved with nobody can say what it may know. One that was saved anew meanwhile has another. */
 export async function disableForLostCredential(
   tx: Tx,
-  { organizationId, subscriptionId }: SubscriptionRow,
+  { organizationId, subscriptionId, keyId }: SubscriptionRow,
   at: string,
 ): Promise<void> {
   await tx.rows(sql`UPDATE portico.webhook_subscription
     SET enabled = false, disabled_reason = 'credential_revoked', disabled_at = ${at}, updated_at = ${at},
       revision = revision + 1
-    WHERE organization_id = ${organizationId} AND subscription_id = ${subscriptionId} AND enabled`)
+    WHERE organization_id = ${organizationId} AND subscription_id = ${subscriptionId} AND enabled AND key_id = ${keyId}`)
 }
 
 export interface NewDelivery {

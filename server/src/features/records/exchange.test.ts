@@ -240,6 +240,8 @@ describe('a file that is none', () => {
   test('a name that was probably meant is told', async () => {
     const ended = await companies.import('name,Domian\na,b\n')
     expect(ended.error!.details![0]!.message).toContain('Did you mean "domain"?')
+    const lines = await companies.import('{"nme":"a"}\n', { format: 'ndjson' })
+    expect((await companies.errors(lines))[0]!.message).toContain('Did you mean "name"?')
   })
 
   test('an upsert takes its key from the file, and a key takes an upsert', async () => {

@@ -135,7 +135,7 @@ export function bodyOfLine(
     const name = nameOf(property)
     if (name === undefined) continue
     const target = targetNamed(name, access, names)
-    if (target === undefined) throw fail('unknown_field', { field: property })
+    if (target === undefined) throw fail('unknown_field', { field: property, message: noSuchField(name, access) })
     if (target === 'left out') continue
     const isOneOfList = target.field && target.name !== name && typeof value === 'string'
     named.push([target, isOneOfList ? valueOfCell(value, target.field) : value])

@@ -9,10 +9,11 @@ import { isTimeout } from '../database/failures.ts'
 import type { Words } from '../search-text.ts'
 import { conditionSql } from './conditions.ts'
 import type { RecordQuery, Selection } from './query.ts'
-import { columnNames, columnsOf, type RecordRow } from './record.ts'
+import { columnsOf, type RecordRow } from './record.ts'
 import { searchTagsOf } from './search-document.ts'
 import { questionSql } from './search-question.ts'
-import { orderBy, positionOf, regionsAfter, sortValues } from './sort.ts'
+import { orderBy, positionOf, regionsAfter } from './sort.ts'
+import { firstOfParts, isInOrder, rowOf, walkToPage } from './walk.ts'
 
 /** Every SQL statement that reads records of custom objects. Visibility comes from `shared/access`, never from here. */
 export interface Page {
@@ -63,13 +64,27 @@ const amongMany = sql` AND (t.record_id IN (SELECT record_id FROM found)) IS NOT
 const isInParts = ({ includeArchived }: Selection) => !includeArchived
 
 export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Promise<Page> {
-  const { sort, pageSize, position } = query
-  const { words, access } = query
+  const { sort, pageSize, position, words } = query
+  const after = position ? regionsAfter(sort, 't', position).map((region) => sql` AND ${region}`) : [empty]
+  const isWalked = words !== undefined && words.patterns.length > 0 && isInOrder(query, caller)
+  // By when a record was made or changed there is one region: neither is ever empty.
+  const walked = isWalked ? await walkToPage(tx, caller, query, after[0]!) : undefined
+  const rows = walked ?? (await readPage(tx, caller, query, after))
+  const hasMore = rows.length > pageSize
+  if (hasMore) rows.pop()
+  const last = rows.at(-1)
+  const next = hasMore && last ? positionOf(sort, last) : undefined
+  return { rows, hasMore, next }
+}
+
+/** The rows of the page and the one behind it, from `after` on: one region or two, each behind the one before. */
+async function readPage(tx: Tx, caller: Caller, query: RecordQuery, after: readonly Sql[]): Promise<RecordRow[]> {
+  const { words, access, page = 1, pageSize } = query
   const few = await amongFew(tx, caller, query)
   const inOrder = rowsInOrder(caller, query, few)
-  const skip = query.page !== undefined && query.page > 1 ? sql` OFFSET ${(query.page - 1) * pageSize}` : empty
+  const skip = page > 1 ? sql` OFFSET ${(page - 1) * pageSize}` : empty
   const rows: RecordRow[] = []
-  for (const region of position ? regionsAfter(sort, 't', position).map((after) => sql` AND ${after}`) : [empty]) {
+  for (const region of after) {
     const limit = sql`LIMIT ${pageSize + 1 - rows.length}${skip}`
     const found = await tx.rows<RecordRow>(
       words
@@ -81,11 +96,7 @@ export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Prom
     rows.push(...found)
     if (rows.length > pageSize) break
   }
-  const hasMore = rows.length > pageSize
-  if (hasMore) rows.pop()
-  const last = rows.at(-1)
-  const next = hasMore && last ? positionOf(sort, last) : undefined
-  return { rows, hasMore, next }
+  return rows
 }
 
 /** How a page of rows is found in their order, by what else is asked of them and the limit. */
@@ -99,10 +110,6 @@ function rowsInOrder(caller: Caller, query: RecordQuery, few: Sql): (held: Sql, 
 
 const isByCreation = ({ sort }: RecordQuery) => sort.columns.length === 2 && sort.columns[0]!.column === 'created_at'
 
-function rowOf({ columns, sort }: RecordQuery): Sql {
-  return sql`SELECT ${raw(columnsOf(columns, 't'))}${sortValues(sort, 't', columnNames(columns))}`
-}
-
 function allInOrder(query: RecordQuery, caller: Caller, few: Sql, held: Sql, limit: Sql): Sql {
   const rows = selected(query, caller, visible(caller, 't'), sql`${few}${held}`)
   return sql`${rowOf(query)} ${rows} ORDER BY ${orderBy(query.sort, 't')} ${limit}`
@@ -114,12 +121,9 @@ function allInOrder(query: RecordQuery, caller: Caller, few: Sql, held: Sql, lim
  */
 function partsInOrder(query: RecordQuery, caller: Caller, held: Sql, limit: Sql): Sql {
   const { sort, access, page = 1, pageSize } = query
-  const parts = visibleParts(caller, 't').map(
-    (part) => sql`(SELECT t.record_id, t.created_at ${selected(query, caller, part, held)}
-      ORDER BY ${orderBy(sort, 't')} LIMIT ${page * pageSize + 1})`,
-  )
+  const parts = visibleParts(caller, 't').map((part) => selected(query, caller, part, held))
   return sql`${rowOf(query)}
-    FROM (SELECT u.* FROM (${join(parts, ' UNION ALL ')}) AS u ORDER BY ${orderBy(sort, 'u')} ${limit}) AS p
+    FROM (${firstOfParts(parts, sort, page * pageSize + 1, limit)}) AS p
     JOIN ${raw(access.object.table)} t ON t.organization_id = ${caller.organizationId} AND t.record_id = p.record_id
     ORDER BY ${orderBy(sort, 't')}`
 }

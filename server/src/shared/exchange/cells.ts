@@ -1,4 +1,7 @@
+import { parse as parseJson } from 'secure-json-parse'
 import type { TSchema } from 'typebox'
+import { fail } from '../../kernel/errors.ts'
+import { isDeeperThan, jsonDepthMax } from '../../kernel/json-depth.ts'
 import type { Field } from '../catalogue/field.ts'
 
 /** Values of fields as cells of CSV, and back. What an export writes, an import reads as the same value. */
@@ -36,9 +39,9 @@ export function valueOfCell(cell: string, field: Field): unknown {
     case 'boolean':
       return booleans.get(cell.trim().toLowerCase()) ?? cell
     case 'multiSelect':
-      return parsed(cell) ?? listOf(cell)
+      return parsed(cell, field) ?? listOf(cell)
     case 'json': {
-      const value = parsed(cell)
+      const value = parsed(cell, field)
       if (value !== undefined) return value
       const name = soleNameOf(field.behaviour?.schema)
       return name === undefined ? cell : listOf(cell).map((entry) => ({ [name]: unescapedCell(entry) }))
@@ -53,10 +56,17 @@ const booleans = new Map([
   ['false', false],
 ])
 
-function parsed(cell: string): unknown {
+/** Undefined where it is no JSON. Throws for what the body of a request could not hold either. */
+function parsed(cell: string, { fieldKey: field }: Field): unknown {
+  if (isDeeperThan(Buffer.from(cell), jsonDepthMax)) {
+    throw fail('json_too_deep', { field, message: `More than ${jsonDepthMax} levels.` })
+  }
   try {
-    return JSON.parse(cell) as unknown
-  } catch {
+    return parseJson(cell)
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('prototype property')) {
+      throw fail('invalid_json', { field, message: 'The names of prototypes cannot be used as names.' })
+    }
     return undefined
   }
 }

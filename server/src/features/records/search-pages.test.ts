@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { asAdministrator } from '../../../test/support/administrator.ts'
 import { type Deals, startDeals } from '../../../test/support/deals.ts'
 import { searchAll } from '../../../test/support/record-service.ts'
 
@@ -68,4 +69,26 @@ test.each([
       expect([word, page, body.hasMore]).toEqual([word, page, wanted.length > 20 * page])
     }
   }
+})
+
+test('records of another organization hold no words, whoever knows their ids', async () => {
+  const { records } = await searchAll(deals.owner, { search: 'earliest' })
+  const { a, b } = deals.organizations
+  await asAdministrator(deals.running.db.connection, async (admin) => {
+    const object = "(SELECT object_id FROM portico.object_definition WHERE object_key = 'deal')"
+    const held = async (organizationId: string) => {
+      await admin.query('BEGIN')
+      const { rows } = await admin.query(`SELECT ${object} AS id`)
+      await admin.query('SET LOCAL ROLE portico_app')
+      await admin.query(`SELECT set_config('portico.organization_id', $1, true)`, [organizationId])
+      const { rows: found } = await admin.query(
+        `SELECT cardinality(portico.search_among($1, $2, $3, '{%earliest%}', NULL, NULL, 1000)) AS held`,
+        [a.organizationId, rows[0].id, records.map((one) => one.recordId)],
+      )
+      await admin.query('ROLLBACK')
+      return found[0].held
+    }
+    expect(await held(a.organizationId)).toBe(60)
+    expect(await held(b.organizationId)).toBe(0)
+  })
 })

@@ -49,6 +49,12 @@ export function dispatchBatch(parts: Parts, limit: number): Promise<Dispatched> 
   })
 }
 
+/**
+ * Deliveries of one statement. The organisations of an application can have thousands of subscriptions to all of it: five
+ * million deliveries of a turn would be longer than a string can be, and fewer take longer than a statement may.
+ */
+const insertedAtOnce = 5000
+
 async function fanOut(tx: Tx, parts: Parts, events: readonly MovedEvent[]): Promise<string[]> {
   const { standings, clock } = parts
   const subscriptions = await findSubscriptions(tx, events)
@@ -61,7 +67,8 @@ async function fanOut(tx: Tx, parts: Parts, events: readonly MovedEvent[]): Prom
   if (wanted.length === 0) return []
   const standingOf = await standings.of(wanted.map(({ subscription }) => subscription))
   const createdAt = new Date(clock.now()).toISOString()
-  const deliveries: NewDelivery[] = []
+  const told = new Set<string>()
+  let deliveries: NewDelivery[] = []
   for (const { subscription, matching } of wanted) {
     const standing = standingOf.get(holderKey(subscription))
     if (!standing) {
@@ -81,10 +88,14 @@ async function fanOut(tx: Tx, parts: Parts, events: readonly MovedEvent[]): Prom
         created_at: createdAt,
         trigger: event.subscriptionId === null ? 'schedule' : 'test',
       })
+      told.add(subscription.subscriptionId)
+      if (deliveries.length < insertedAtOnce) continue
+      await insertDeliveries(tx, deliveries)
+      deliveries = []
     }
   }
   await insertDeliveries(tx, deliveries)
-  return [...new Set(deliveries.map((delivery) => delivery.subscription_id))]
+  return [...told]
 }
 
 /**

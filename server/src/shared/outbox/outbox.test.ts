@@ -396,6 +396,29 @@ describe('nothing is lost and nothing is doubled', () => {
     ])
   })
 
+  test('more deliveries than one statement takes are all queued, each once', async () => {
+    const { organizationId } = tenant.organizations.a
+    const subscriptions = await Promise.all(Array.from({ length: 11 }, () => subscribe(['record.created'])))
+    const heading = {
+      eventKey: 'record.created',
+      subjectType: 'record',
+      actor: { kind: 'system', id: 'test' },
+    } as const
+    const list = Array.from({ length: 500 }, () => {
+      const at = Date.now()
+      return { event_id: uuidv7(at), occurred_at: new Date(at).toISOString(), subject_id: uuidv7(at), data: {} }
+    })
+    await database().inOrganization(organizationId, (tx) =>
+      emitEvents(tx, { organizationId, appId: tenant.appId, ...heading }, list),
+    )
+    await dispatch()
+    const rows = await asSystem<{ id: string; count: number; events: number }>(sql`SELECT subscription_id AS id,
+      count(*), count(DISTINCT event_id) AS events FROM portico.webhook_queue GROUP BY 1`)
+    expect(new Map(rows.map(({ id, ...counts }) => [id, counts]))).toEqual(
+      new Map(subscriptions.map((id) => [id, { count: 500, events: 500 }])),
+    )
+  })
+
   test('a dispatcher that dies in the middle leaves everything in the outbox', async () => {
     const subscription = await subscribe(['record.created'])
     await deals.create({ fields: { name: 'Survivor' } })

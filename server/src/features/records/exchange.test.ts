@@ -122,6 +122,36 @@ describe('an import', () => {
     expect(await companies.errors(doubled)).toMatchObject([{ row: 1, field: 'domain', code: 'duplicate_value' }])
   })
 
+  test('updates by record id what an export had, and creates rows without one', async () => {
+    const name = unique()
+    await companies.import(`name,country\n${name} a,Austria\n${name} b,Belgium\n`)
+    const by = { mode: 'upsert', key: 'recordId' }
+    const { text } = await companies.export({ search: name, fields: ['name', 'country'] })
+    const edited = text.replace('Austria', 'Australia')
+    expect(await companies.import(edited, by)).toMatchObject({
+      status: 'succeeded',
+      result: { created: 0, updated: 2 },
+    })
+    const more = await companies.import(`recordId,name\n,${name} c\n${randomUUID()},${name} d\nx,${name} e\n`, {
+      ...by,
+      emptyCells: 'clear',
+    })
+    expect(more).toMatchObject({ result: { created: 1, updated: 0, failed: 2 } })
+    expect(await companies.errors(more)).toMatchObject([
+      { row: 2, code: 'record_not_found' },
+      { row: 3, field: 'recordId', code: 'validation_failed' },
+    ])
+    const foreign = exchangeOf(service, '/objects/company/records', service.app.organizations.b.credentials.live)
+    expect((await foreign.import(edited, by)).result).toMatchObject({ created: 0, updated: 0, failed: 2 })
+    const kept = (await found('company', name)).map((one) => [one.displayName, one.fields['country']])
+    expect(kept.toSorted()).toEqual([
+      [`${name} a`, 'Australia'],
+      [`${name} b`, 'Belgium'],
+      [`${name} c`, null],
+    ])
+    expect(await companies.import(text)).toMatchObject({ result: { created: 2, updated: 0 } })
+  })
+
   test('knows no field that its initiator may not read, and places nothing where it may not', async () => {
     const { a, b } = service.app.organizations
     const clerk = exchangeOf(service, '/objects/dossier/records', users().clerk)

@@ -94,8 +94,10 @@ function requireImportable({ access }: RecordScope, { mode, key, mapping }: Impo
     throw fail('validation_failed', { field: 'key', message: 'A key goes with the mode `upsert`.' })
   }
   requireMapping({ mapping, mode, key }, access)
-  if (key !== undefined && key !== 'externalKey' && !access.readableByKey.get(key)?.unique) {
-    throw fail('validation_failed', { field: 'key', message: 'Expected externalKey, or the key of a unique field.' })
+  const isField = key !== undefined && key !== 'externalKey' && key !== 'recordId'
+  if (isField && !access.readableByKey.get(key)?.unique) {
+    const message = 'Expected externalKey, recordId, or the key of a unique field.'
+    throw fail('validation_failed', { field: 'key', message })
   }
 }
 

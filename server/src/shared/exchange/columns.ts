@@ -5,7 +5,7 @@ import type { ObjectAccess } from '../access/permissions.ts'
 import { isReadOnly } from '../catalogue/data-types.ts'
 import type { Field } from '../catalogue/field.ts'
 import { noSuchField } from '../records/hints.ts'
-import { dataRoleId, externalKey, locationId, ownerUserId } from '../records/shapes.ts'
+import { dataRoleId, externalKey, locationId, ownerUserId, recordId } from '../records/shapes.ts'
 import type { UpdateBody } from '../records/work.ts'
 import { unescapedCell, valueOfCell } from './cells.ts'
 import type { ImportOptions } from './schema.ts'
@@ -15,12 +15,17 @@ export type Target =
   | { readonly name: string; readonly field: Field }
   | { readonly name: EnvelopeName; readonly field?: undefined }
 
-const envelope = { externalKey, ownerUserId, dataRoleId, locationId }
+const envelope = { externalKey, ownerUserId, dataRoleId, locationId, recordId }
 export type EnvelopeName = keyof typeof envelope
 const envelopeShape = Strict(
   Object.fromEntries(Object.entries(envelope).map(([name, shape]) => [name, Nullable(shape)])),
   { required: [] },
 )
+
+/** What a row asks for; `recordId` stands in it only where that is what an upsert goes by. */
+export interface RowBody extends UpdateBody {
+  readonly recordId?: string
+}
 
 /** Columns that exports have, and that the service sets. */
 const setByService: ReadonlySet<string> = new Set(['recordId', 'createdAt', 'updatedAt', 'archivedAt', 'revision'])
@@ -30,8 +35,14 @@ const setByService: ReadonlySet<string> = new Set(['recordId', 'createdAt', 'upd
  * the first of a list is read into the list, unless that is among the `named` itself: files of contacts have a column for one
  * address, and exports have both.
  */
-function targetNamed(name: string, access: ObjectAccess, named: ReadonlySet<string>): Target | 'left out' | undefined {
-  if (Object.hasOwn(envelope, name)) return { name: name as EnvelopeName }
+function targetNamed(
+  name: string,
+  access: ObjectAccess,
+  named: ReadonlySet<string>,
+  key: string | undefined,
+): Target | 'left out' | undefined {
+  if (Object.hasOwn(envelope, name) && (name !== 'recordId' || key === 'recordId'))
+    return { name: name as EnvelopeName }
   const field = access.readableByKey.get(name)
   if (!field) return setByService.has(name) ? 'left out' : undefined
   if (!isReadOnly(field)) return { name, field }
@@ -47,17 +58,17 @@ export function requireMapping(
   { mapping, ...rest }: Pick<ImportOptions, 'mapping' | 'mode' | 'key'>,
   access: ObjectAccess,
 ): void {
+  const key = upsertKeyOf(rest)
   const details: ErrorDetail[] = []
   const named = new Set<string>()
   for (const [column, name] of Object.entries(mapping ?? {})) {
     const refuse = (code: string, message: string) => details.push({ field: `mapping.${column}`, code, message })
-    const target = targetNamed(name, access, new Set(Object.values(mapping ?? {})))
+    const target = targetNamed(name, access, new Set(Object.values(mapping ?? {})), key)
     if (target === undefined) refuse('unknown_field', noSuchField(name, access))
     else if (target === 'left out') refuse('field_read_only', 'The service sets this field.')
     else if (named.has(name)) refuse('validation_failed', 'Another column leads to the same field.')
     named.add(name)
   }
-  const key = upsertKeyOf(rest)
   if (mapping && key !== undefined && !named.has(key)) {
     const message = `No column leads to ${key}, which the upsert finds records by.`
     details.push({ field: 'mapping', code: 'validation_failed', message })
@@ -80,6 +91,7 @@ export function columnsOf(
   const details: ErrorDetail[] = []
   const refuse = (field: string, message: string) =>
     details.push({ field: field === '' ? 'header' : field, code: 'import_columns_invalid', message })
+  const key = upsertKeyOf(rest)
   const seen = new Set<string>()
   const nameOf = nameBy(mapping)
   const named = new Set(header.flatMap((column) => nameOf(column) ?? []))
@@ -88,16 +100,16 @@ export function columnsOf(
     if (name === undefined) return undefined
     if (seen.has(column)) refuse(column, 'There are two columns of this name.')
     seen.add(column)
-    const target = targetNamed(name, access, named)
+    const target = targetNamed(name, access, named, key)
     if (target === undefined) refuse(column, `${noSuchField(name, access)} ${mappingSays}`)
     return target === 'left out' ? undefined : target
   })
   for (const column of Object.keys(mapping ?? {})) {
     if (!header.includes(column)) refuse(column, 'The file has no such column.')
   }
-  const key = upsertKeyOf(rest)
-  if (key !== undefined && !named.has(key))
+  if (key !== undefined && !named.has(key)) {
     refuse(key, 'The file has no such column, which the upsert finds records by.')
+  }
   if (details.length > 0) throw fail('import_columns_invalid', { details: details.slice(0, 20) })
   return targets
 }
@@ -107,7 +119,7 @@ export function bodyOfCells(
   cells: readonly string[],
   targets: readonly (Target | undefined)[],
   { emptyCells }: Pick<ImportOptions, 'emptyCells'>,
-): UpdateBody {
+): RowBody {
   if (cells.length !== targets.length) {
     const message = `Expected ${targets.length} cells, as in the header; there are ${cells.length}.`
     throw fail('validation_failed', { field: 'row', message })
@@ -125,16 +137,16 @@ export function bodyOfCells(
 /** The same of a line of JSON. */
 export function bodyOfLine(
   line: Readonly<Record<string, unknown>>,
-  { mapping }: Pick<ImportOptions, 'mapping'>,
+  { mapping, ...rest }: Pick<ImportOptions, 'mapping' | 'mode' | 'key'>,
   access: ObjectAccess,
-): UpdateBody {
+): RowBody {
   const nameOf = nameBy(mapping)
   const names = new Set(Object.keys(line).flatMap((property) => nameOf(property) ?? []))
   const named: [Target, unknown][] = []
   for (const [property, value] of Object.entries(line)) {
     const name = nameOf(property)
     if (name === undefined) continue
-    const target = targetNamed(name, access, names)
+    const target = targetNamed(name, access, names, upsertKeyOf(rest))
     if (target === undefined) throw fail('unknown_field', { field: property, message: noSuchField(name, access) })
     if (target === 'left out') continue
     const isOneOfList = target.field && target.name !== name && typeof value === 'string'
@@ -149,11 +161,12 @@ function nameBy(mapping: ImportOptions['mapping']): (column: string) => string |
   return (column) => (Object.hasOwn(mapping, column) ? mapping[column] : undefined)
 }
 
-function bodyOf(named: readonly (readonly [Target, unknown])[]): UpdateBody {
+function bodyOf(named: readonly (readonly [Target, unknown])[]): RowBody {
   const fields: Record<string, unknown> = {}
   const rest: Record<string, unknown> = {}
   for (const [{ name, field }, value] of named) (field ? fields : rest)[name] = value
   assertValid(envelopeShape, rest)
+  if (rest['recordId'] === null) delete rest['recordId']
   return { ...rest, fields }
 }
 

@@ -5,8 +5,7 @@ import { parseSelection } from '../records/query.ts'
 import { findPage } from '../records/read-store.ts'
 import type { RecordScope } from '../records/scope.ts'
 import { parseSort } from '../records/sort.ts'
-import type { UpdateBody } from '../records/work.ts'
-import { bodyOfCells, bodyOfLine, columnsOf, errorLine } from './columns.ts'
+import { bodyOfCells, bodyOfLine, columnsOf, errorLine, type RowBody } from './columns.ts'
 import type { ImportInput } from './import.ts'
 import type { SourceRow } from './rows.ts'
 
@@ -87,7 +86,7 @@ async function outcomesOf(
   const { options } = input
   const targets = options.format === 'csv' ? columnsOf(header, options, scope.access) : []
   const outcomes = new Map<number, Outcome>()
-  const bodies: { readonly row: number; readonly body: UpdateBody }[] = []
+  const bodies: { readonly row: number; readonly body: RowBody }[] = []
   for (const { row, cells, line, problem } of rows) {
     try {
       if (problem !== undefined) throw fail('invalid_json', { field: 'row', message: problem })
@@ -111,27 +110,26 @@ async function outcomesOf(
   return rows.map(({ row }) => outcomes.get(row)!)
 }
 
-/** An upsert needs its key in each row. */
-function requireKey(body: UpdateBody, { options }: ImportInput): void {
-  if (options.mode !== 'upsert') return
+/** An upsert needs its key in each row; only a row without an id is a new record. */
+function requireKey(body: RowBody, { options }: ImportInput): void {
+  if (options.mode !== 'upsert' || options.key === 'recordId') return
   if ((keyOf(body, options.key) ?? null) === null) {
     throw fail('required_field_missing', { field: options.key ?? 'externalKey', message: 'An upsert needs its key.' })
   }
 }
 
 /** The value that an upsert finds the record of a row by. */
-export function keyOf(body: UpdateBody, key = 'externalKey'): unknown {
+export function keyOf(body: RowBody, key = 'externalKey'): unknown {
   return key === 'externalKey' ? body.externalKey : body.fields?.[key]
 }
 
-async function itemsOf(
-  scope: RecordScope,
-  bodies: readonly UpdateBody[],
-  { options }: ImportInput,
-): Promise<BatchItem[]> {
+async function itemsOf(scope: RecordScope, bodies: readonly RowBody[], { options }: ImportInput): Promise<BatchItem[]> {
   const { mode = 'insert', key = 'externalKey' } = options
   if (mode === 'insert') return bodies.map((body) => ({ ...body, operation: 'create' }))
   if (key === 'externalKey') return bodies.map((body) => ({ ...body, operation: 'upsert' }))
+  if (key === 'recordId') {
+    return bodies.map((body) => ({ ...body, operation: body.recordId === undefined ? 'create' : 'update' }))
+  }
   const field = scope.access.readableByKey.get(key)
   if (!field?.unique)
     throw fail('import_columns_invalid', { field: key, message: 'The key is no unique field any more.' })

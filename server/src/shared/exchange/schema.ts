@@ -35,7 +35,8 @@ export const ExportBody = Strict(
 
 const target = Type.String({
   maxLength: 60,
-  description: 'The key of a field, externalKey, ownerUserId, dataRoleId or locationId.',
+  description:
+    'The key of a field, externalKey, ownerUserId, dataRoleId or locationId; recordId where an upsert goes by it.',
   examples: ['name'],
 })
 
@@ -73,7 +74,7 @@ export const ImportBody = Strict(
       Type.String({
         maxLength: 50,
         description:
-          'What an upsert finds records by: externalKey, or the key of a unique field. Only with the mode `upsert`.',
+          'What an upsert finds records by: externalKey, the key of a unique field, or recordId, where rows without an id are new records. Only with the mode `upsert`.',
         default: 'externalKey',
         examples: ['externalKey'],
       }),

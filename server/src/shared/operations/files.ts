@@ -68,7 +68,8 @@ export async function* readFile(
           AND number = ${number}`),
     )
     if (!chunk) return
-    yield await decompress(chunk.content)
+    // What a row of a tenant says must not take more memory than a chunk may have.
+    yield await decompress(chunk.content, { maxOutputLength: chunkBytesMax })
   }
 }
 

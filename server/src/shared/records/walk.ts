@@ -24,6 +24,9 @@ const reachMax = 5000
 /** For a record more on the page, or on those before it, so many more: of words that so many hold the index takes long. */
 const reachPerRecord = 10
 
+/** Pages further behind are left to the index of words: what is gone through is listed in memory. */
+const wantedMax = 10_000
+
 /** Words of one and two letters are in no index: all documents would be read, a million in more than a second. */
 const reachMaxOfShort = 60_000
 
@@ -65,7 +68,7 @@ export async function walkToPage(
   after: Sql,
 ): Promise<RecordRow[] | undefined> {
   const wanted = (query.page ?? 1) * query.pageSize + 1
-  let reach: number | undefined = sampled
+  let reach: number | undefined = wanted > wantedMax ? undefined : sampled
   for (let attempt = 0; attempt < 2 && reach !== undefined; attempt++) {
     const rows: (RecordRow & Walked)[] = await tx.rows<RecordRow & Walked>(walkSql(caller, query, after, reach))
     const { walked, held } = rows[0]!

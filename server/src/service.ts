@@ -150,7 +150,7 @@ export function createService(options: ServiceOptions): Service {
   const catalogue = createCatalogue(nativeModules)
   const standings = createStandings({ database, catalogue, clock })
   const safeFetch = createSafeFetch({
-    allowPrivate: options.allowPrivateDestinations ?? false,
+    allowLoopback: options.allowPrivateDestinations ?? false,
     ...(options.extraCaFile !== undefined && { extraCaFile: options.extraCaFile }),
     dnsServers: options.dnsServers ?? [],
   })

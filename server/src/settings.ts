@@ -93,7 +93,8 @@ export const rows = {
     name: 'PORTICO_ALLOW_PRIVATE_DESTINATIONS',
     values: '1 or 0',
     fallback: '0: webhooks go to public addresses, with https',
-    description: 'Let webhooks go to this machine and its network, with http too: for development. See webhooks.md.',
+    description:
+      'Let webhooks go to this machine (loopback addresses), with http too: for development. See webhooks.md.',
     production: 'has no effect: private destinations are refused',
     read: (text) => oneOf(['1', '0'], text) === '1',
   }),

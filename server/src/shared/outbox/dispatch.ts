@@ -18,7 +18,7 @@ export interface Dispatched {
   readonly moved: number
   /** Those that have a delivery more. */
   readonly subscriptionIds: readonly string[]
-  /** There may be more: it has taken as much as it may at once, or another process was at it. */
+  /** There may be more: it took some, or another process was at it. */
   readonly unfinished: boolean
 }
 
@@ -40,12 +40,11 @@ interface Parts {
 /** One turn: fan-out and marking as dispatched are one transaction, so a crash leaves both undone. */
 export function dispatchBatch(parts: Parts, limit: number): Promise<Dispatched> {
   return parts.database.as('portico_system', async (tx) => {
-    const taken = await moveEvents(tx, limit)
-    if (taken === 'busy') return { moved: 0, subscriptionIds: [], unfinished: true }
-    const { events, isFull } = taken
+    const events = await moveEvents(tx, limit)
+    if (events === 'busy') return { moved: 0, subscriptionIds: [], unfinished: true }
     if (events.length === 0) return { moved: 0, subscriptionIds: [], unfinished: false }
     const subscriptionIds = await fanOut(tx, parts, events)
-    return { moved: events.length, subscriptionIds, unfinished: isFull }
+    return { moved: events.length, subscriptionIds, unfinished: true }
   })
 }
 

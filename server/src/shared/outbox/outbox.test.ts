@@ -370,6 +370,37 @@ describe('nothing is lost and nothing is doubled', () => {
     expect(deliveries.map(({ id }) => id).sort()).toEqual([...kept].sort())
   })
 
+  test('the events of one organization do not keep those of another one waiting, and leave in their order', async () => {
+    const emit = async (of: 'a' | 'b', count: number) => {
+      const { organizationId } = tenant.organizations[of]
+      const heading = { organizationId, appId: tenant.appId, eventKey: 'record.created', subjectType: 'record' }
+      const actor = { kind: 'system', id: 'test' } as const
+      for (let index = 0; index < count; index += 1000) {
+        const events = Array.from({ length: Math.min(1000, count - index) }, () => ({
+          event_id: uuidv7(Date.now()),
+          occurred_at: new Date().toISOString(),
+          subject_id: uuidv7(Date.now()),
+          data: {},
+        }))
+        await database().inOrganization(organizationId, (tx) => emitEvents(tx, { ...heading, actor }, events))
+      }
+    }
+    await emit('a', 3000)
+    await emit('b', 40)
+    const standings = { of: () => Promise.resolve(new Map()) }
+    const first = await dispatchBatch({ database: database(), standings, clock, log }, 100)
+    expect(first.moved).toBe(100)
+    const moved = await events()
+    const byOrganization = Map.groupBy(moved, (event) => event.organizationId)
+    expect(byOrganization.get(tenant.organizations.b.organizationId)).toHaveLength(40)
+    expect(byOrganization.get(tenant.organizations.a.organizationId)).toHaveLength(60)
+    await dispatch()
+    const ofA = (await events()).filter((event) => event.organizationId === tenant.organizations.a.organizationId)
+    expect(ofA).toHaveLength(3000)
+    // Ids were made in the order of writing.
+    expect(ofA.map((event) => event.eventId)).toEqual(ofA.map((event) => event.eventId).toSorted())
+  })
+
   test('large events leave a few at a time', async () => {
     const text = randomBytes(9 * 1024 * 1024).toString('base64')
     const { organizationId } = tenant.organizations.a
@@ -388,11 +419,12 @@ describe('nothing is lost and nothing is doubled', () => {
     }
     const standings = { of: () => Promise.resolve(new Map()) }
     const turns: unknown[] = []
-    for (let turn = 0; turn < 2; turn++)
+    for (let turn = 0; turn < 3; turn++)
       turns.push(await dispatchBatch({ database: database(), standings, clock, log }, 500))
     expect(turns).toMatchObject([
       { moved: 3, unfinished: true },
-      { moved: 2, unfinished: false },
+      { moved: 2, unfinished: true },
+      { moved: 0, unfinished: false },
     ])
   })
 

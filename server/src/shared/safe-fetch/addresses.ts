@@ -26,3 +26,8 @@ export function isPublicAddress(address: string): boolean {
   // Nothing outside 2000::/3 has been assigned for the internet (RFC 4291), so new special ranges are refused unnamed.
   return v6.match(globalUnicast, 3) && v6.range() === 'unicast'
 }
+
+/** Is it an address of this machine, which nothing but this machine answers at? */
+export function isLoopbackAddress(address: string): boolean {
+  return isIP(address) !== 0 && ipaddr.parse(address).range() === 'loopback'
+}

@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { type Receiver, startReceiver, startTcp } from '../../../test/support/receiver.ts'
 import { createSafeFetch, type SafeFetchRequest } from './safe-fetch.ts'
 
-const { fetch, close } = createSafeFetch({ allowPrivate: true })
+const { fetch, close } = createSafeFetch({ allowLoopback: true })
 const open: Receiver[] = []
 afterEach(async () => {
   await Promise.all(open.splice(0).map((one) => one.close()))

@@ -1,13 +1,13 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectSecure, type SecureContext } from 'node:tls'
 import type { buildConnector } from 'undici'
-import { isPublicAddress } from './addresses.ts'
+import { isLoopbackAddress, isPublicAddress } from './addresses.ts'
 import { FetchFailure, failureOf, tlsFailure } from './categories.ts'
 import { hostOf } from './destination.ts'
 import { resolveAddresses } from './resolve.ts'
 
 export interface ConnectorOptions {
-  readonly allowPrivate: boolean
+  readonly allowLoopback: boolean
   /** `ip` or `ip:port` each; none: those of the system. */
   readonly dnsServers: readonly string[]
   /** For DNS, TCP and TLS together. */
@@ -25,7 +25,8 @@ const nextAddressAfterMs = 1000
  * the certificate and in `Host`. One private address among public ones refuses the name.
  */
 export function createConnector(options: ConnectorOptions): buildConnector.connector {
-  const isAllowed = (address: string) => options.allowPrivate || isPublicAddress(address)
+  const isAllowed = (address: string) =>
+    isPublicAddress(address) || (options.allowLoopback && isLoopbackAddress(address))
 
   async function open(target: buildConnector.Options): Promise<Socket> {
     const startedAt = performance.now()

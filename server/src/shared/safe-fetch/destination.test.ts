@@ -6,7 +6,7 @@ import { checkDestination } from './destination.ts'
 
 const vectors = new URL('../../../test/vectors/blocked-destinations.json', import.meta.url)
 const { blocked } = JSON.parse(readFileSync(vectors, 'utf8')) as { blocked: string[] }
-const check = (url: string) => checkDestination(url, { allowPrivate: false })
+const check = (url: string) => checkDestination(url, { allowLoopback: false })
 
 test.each(blocked)('%s is refused before it is saved', (url) => {
   expect(check(url)).toMatchObject({ url: null, problem: expect.stringMatching(/^(malformed|not_https|blocked)$/) })
@@ -49,10 +49,23 @@ test.each([
   expect(check(url)).toMatchObject({ url: null, problem })
 })
 
-test('where private destinations are allowed, only the scheme and the shape are checked', () => {
-  const lenient = (url: string) => checkDestination(url, { allowPrivate: true }).problem
+test('where this machine is allowed, nothing else of the network is', () => {
+  const lenient = (url: string) => checkDestination(url, { allowLoopback: true }).problem
   expect(lenient('http://127.0.0.1:3000/hook')).toBeNull()
-  expect(lenient('https://receiver/')).toBeNull()
+  expect(lenient('http://[::1]:3000/')).toBeNull()
+  expect(lenient('http://localhost:3000/')).toBeNull()
+  expect(lenient('https://example.com/')).toBeNull()
+  for (const host of [
+    '169.254.169.254',
+    '10.0.0.1',
+    '192.168.1.10',
+    '[fe80::1]',
+    '0.0.0.0',
+    'metadata.internal',
+    'router',
+  ]) {
+    expect(lenient(`http://${host}/`), host).toBe('blocked')
+  }
   expect(lenient('ftp://127.0.0.1/')).toBe('not_https')
   expect(lenient('http://user:pass@127.0.0.1/')).toBe('blocked')
 })

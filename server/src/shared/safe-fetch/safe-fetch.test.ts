@@ -20,7 +20,7 @@ function keep<T extends { close(): Promise<void> }>(one: T): T {
   return one
 }
 
-const outside = (options: Partial<SafeFetchOptions> = {}) => keep(createSafeFetch({ allowPrivate: true, ...options }))
+const outside = (options: Partial<SafeFetchOptions> = {}) => keep(createSafeFetch({ allowLoopback: true, ...options }))
 const post = { method: 'POST', body: '{}', responseBytesMax: 4096, deadlineMs: 10_000 } as const
 const at = ({ port }: Receiver, host = '127.0.0.1') => `http://${host}:${port}/hook`
 /** Nobody has been given this address, so that nothing leaves the machine for it (RFC 4291, outside what IANA assigns). */
@@ -66,7 +66,7 @@ test.each([
 
 test.each(blocked)('%s is refused without a connection or a question to a name server', async (url) => {
   const names = keep(await startNameServer())
-  const outcome = await outside({ allowPrivate: false, dnsServers: [names.address] }).fetch(url, post)
+  const outcome = await outside({ allowLoopback: false, dnsServers: [names.address] }).fetch(url, post)
   expect(outcome).toMatchObject({ category: 'blocked_destination', status: null })
   expect(names.asked).toEqual([])
 })
@@ -77,7 +77,7 @@ test.each(hosts.filter((host) => /^[\d.]+$|:/.test(host)))('a name that leads to
   const names = keep(await startNameServer())
   names.publishAddresses('hook.example', address)
   names.publishAddresses('mixed.example', publicAddress, '8.8.8.8', address)
-  const { fetch } = outside({ allowPrivate: false, dnsServers: [names.address] })
+  const { fetch } = outside({ allowLoopback: false, dnsServers: [names.address] })
   for (const name of ['hook', 'mixed']) {
     expect((await fetch(`https://${name}.example/`, post)).category).toBe('blocked_destination')
   }
@@ -92,7 +92,7 @@ test('a name that changes between the check and the connection does not lead to 
   names.beforeAnswer = async () => {
     if (names.asked.length > 2) names.publishAddresses('hook.example', '127.0.0.1')
   }
-  const { fetch } = outside({ allowPrivate: false, dnsServers: [names.address], connectTimeoutMs: 2000 })
+  const { fetch } = outside({ allowLoopback: false, dnsServers: [names.address], connectTimeoutMs: 2000 })
   const url = `https://hook.example:${receiver.port}/`
   const first = await fetch(url, post)
   expect(first.category).toMatch(/^(network_error|timeout|connection_refused)$/)
@@ -222,5 +222,5 @@ test('a receiver that does not speak TLS is tls_error, one that hangs in the han
 })
 
 test('a file of authorities that holds none is refused at once', async () => {
-  expect(() => createSafeFetch({ allowPrivate: false, extraCaFile: import.meta.filename })).toThrow('no certificate')
+  expect(() => createSafeFetch({ allowLoopback: false, extraCaFile: import.meta.filename })).toThrow('no certificate')
 })

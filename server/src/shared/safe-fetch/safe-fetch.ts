@@ -9,7 +9,7 @@ import { checkDestination, type Destination } from './destination.ts'
 
 export interface SafeFetchOptions {
   /** Allows http and private addresses: for development and for tests, never where tenants choose destinations. */
-  readonly allowPrivate: boolean
+  readonly allowLoopback: boolean
   /** A PEM file of authorities to trust beside those of Node. */
   readonly extraCaFile?: string
   /** `ip` or `ip:port` each; none: those of the system. */
@@ -69,7 +69,7 @@ const ownHeaders =
 /** The one way out of the service for requests whose destination somebody else chose. No proxy of the environment is used. */
 export function createSafeFetch(options: SafeFetchOptions): SafeFetch {
   const connector = createConnector({
-    allowPrivate: options.allowPrivate,
+    allowLoopback: options.allowLoopback,
     dnsServers: options.dnsServers ?? [],
     connectTimeoutMs: options.connectTimeoutMs ?? 5000,
     secureContext: trust(options.extraCaFile),

@@ -59,7 +59,7 @@ export async function startDeliveryTestbed() {
   const secrets = await openTestSecrets(database)
   const standings = createStandings({ database, catalogue: createCatalogue({ behaviours: new Map() }), clock })
   const dispatcher = createDispatcher({ database, standings, clock, log, onDeliveries: () => {} })
-  const safeFetch = createSafeFetch({ allowPrivate: true })
+  const safeFetch = createSafeFetch({ allowLoopback: true })
   const workers: DeliveryWorker[] = []
   const sever = await makeSeverable(testbed.login)
   const severed = openDatabase({ connection: sever.connection, poolSize: 2 })

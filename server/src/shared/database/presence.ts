@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
 import sql from 'sql-template-tag'
 import type { ConnectionSettings } from '../../ports/database/port.ts'
+import { keepSession } from './session.ts'
 
 /**
  * Shows other processes that this one lives: an advisory lock of a connection of its own, which PostgreSQL lets go the moment
@@ -16,44 +15,27 @@ export interface Presence {
   close(): Promise<void>
 }
 
-const againAfterMs = 500
-
 export function keepPresence(connection: ConnectionSettings): Presence {
   const id = randomUUID()
-  const stop = new AbortController()
-  let client: pg.Client | undefined
   let shown = Promise.withResolvers<void>()
-
-  async function keep(): Promise<void> {
-    while (!stop.signal.aborted) {
-      const one = new pg.Client({ ...connection, application_name: 'portico presence', keepAlive: true })
-      const lost = new Promise<void>((resolve) => void one.on('error', () => {}).once('end', resolve))
-      try {
-        client = one
-        await one.connect()
-        await one.query(`SELECT pg_advisory_lock_shared(7032026, ${presenceKey('$1')})`, [id])
-        shown.resolve()
-        await lost
-        shown = Promise.withResolvers()
-      } catch {
-        // Away, or not there yet: whoever has work to do says so.
-        await one.end().catch(() => {})
-      }
-      await pause(againAfterMs, undefined, { signal: stop.signal }).catch(() => {})
-    }
-  }
-
-  let kept: Promise<void> | undefined
+  let end: (() => Promise<void>) | undefined
   return {
     id,
     shown() {
-      kept ??= keep()
+      end ??= keepSession(connection, {
+        name: 'portico presence',
+        async open(client) {
+          await client.query(`SELECT pg_advisory_lock_shared(7032026, ${presenceKey('$1')})`, [id])
+          shown.resolve()
+        },
+        lost() {
+          shown = Promise.withResolvers()
+        },
+      })
       return shown.promise
     },
     async close() {
-      stop.abort()
-      await client?.end().catch(() => {})
-      await kept
+      await end?.()
     },
   }
 }

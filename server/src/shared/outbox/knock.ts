@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
 import sql from 'sql-template-tag'
 import type { ConnectionSettings } from '../../ports/database/port.ts'
 import type { Database } from '../database/database.ts'
+import { keepSession } from '../database/session.ts'
 
 /**
  * How a process that only answers requests wakes those that dispatch events: a NOTIFY behind its commits, in a transaction of
@@ -33,36 +33,15 @@ export function createKnock(database: Pick<Database, 'as'>): () => void {
   }
 }
 
-const againAfterMs = 500
-
 /** Listens on a connection of its own, and on a new one when that is lost. Returns what ends it. */
 export function listenForKnocks(connection: ConnectionSettings, onKnock: () => void): () => Promise<void> {
-  const stop = new AbortController()
-  let client: pg.Client | undefined
-
-  async function listen(): Promise<void> {
-    while (!stop.signal.aborted) {
-      const one = new pg.Client({ ...connection, application_name: 'portico listener', keepAlive: true })
-      const lost = new Promise<void>((resolve) => void one.on('error', () => {}).once('end', resolve))
-      one.on('notification', onKnock)
-      try {
-        client = one
-        await one.connect()
-        await one.query(`LISTEN ${channel}`)
-        // Whoever knocked in between was not heard.
-        onKnock()
-        await lost
-      } catch {
-        await one.end().catch(() => {})
-      }
-      await pause(againAfterMs, undefined, { signal: stop.signal }).catch(() => {})
-    }
-  }
-
-  const listening = listen()
-  return async () => {
-    stop.abort()
-    await client?.end().catch(() => {})
-    await listening
-  }
+  return keepSession(connection, {
+    name: 'portico listener',
+    async open(client) {
+      client.on('notification', onKnock)
+      await client.query(`LISTEN ${channel}`)
+      // Whoever knocked in between was not heard.
+      onKnock()
+    },
+  })
 }

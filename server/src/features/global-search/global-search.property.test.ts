@@ -173,6 +173,16 @@ test(
       320,
     )
     const contacts = records.filter(isOfContacts)
+    // Whatever is drawn below: two contacts become one and two again, several at once.
+    const pairs = Array.from({ length: Math.min(8, Math.floor(contacts.length / 2)) }, (_, pair) => pair * 2)
+    await Promise.all(
+      pairs.map(async (at) => {
+        for (const undo of [false, true]) {
+          const { status } = await merge(contacts[at]!, contacts[at + 1]!, undo)
+          expect(status).toBe(200)
+        }
+      }),
+    )
     // Two writers meet at each record; what they do there is one after the other, whatever the order.
     const writers = Array.from({ length: 8 }, async (_, writer) => {
       for (const [n, step] of steps.entries()) {

@@ -27,8 +27,8 @@ export interface DeliveryFigures {
 
 const writerCount = 8
 const subscriptionCount = 4
-/** Of one subscription: sent, or answered and not yet written. */
-const inFlightMax = 8
+/** Of one subscription: eight that are being sent, and eight that are answered and not yet written. */
+const inFlightMax = 16
 const catchUpWithinMs = 180_000
 
 /** Answers after some milliseconds, as a receiver that does something would, so that a kill finds requests on their way. */

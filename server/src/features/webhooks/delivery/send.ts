@@ -60,12 +60,10 @@ export async function sendDeliveries(
       const { subscriptionId } = one.claimed.destination
       const at = clock.now()
       if (!(await gate.enter(subscriptionId, at))) return settle(released(one.claimed, { at: clock.now(), dueAt: at }))
-      try {
-        // Its place is kept until that is written: what a killed worker sends twice is what it had on its way.
-        await settle(await send(parts, one).catch((error) => faulty(parts, one.claimed, error)))
-      } finally {
-        gate.leave(subscriptionId)
-      }
+      const settlement = await send(parts, one).catch((error) => faulty(parts, one.claimed, error))
+      gate.answered(subscriptionId)
+      await settle(settlement)
+      gate.leave(subscriptionId)
     }),
   )
 }

@@ -27,6 +27,10 @@ const { values: options } = parseArgs({
     history: { type: 'string', default: '1000000' },
     deliveries: { type: 'string', default: '30000' },
     seconds: { type: 'string', default: '20' },
+    /** Beside the broken receivers, so many times the seconds. */
+    parts: { type: 'string', default: '3' },
+    /** `latencies`, `throughput` or `broken`; empty: all, and again beside the history. */
+    only: { type: 'string', default: '' },
   },
 })
 const say = (sentence: string) => void process.stdout.write(`${sentence}\n`)
@@ -57,9 +61,11 @@ async function main(): Promise<void> {
     const receivers = await receiversOf(child)
     say(`${availableParallelism()} cores, Node ${process.version}, load ${loadavg()[0]!.toFixed(1)}`)
     const bench = { connection: server.connection, dataDir, tenant, receivers }
-    await latencies(bench)
-    await throughput(bench, 'empty history')
-    await broken(bench)
+    const asked = (part: string) => options.only === '' || options.only === part
+    if (asked('latencies')) await latencies(bench)
+    if (asked('throughput')) await throughput(bench, 'empty history')
+    if (asked('broken')) await broken(bench)
+    if (options.only !== '') return
     say(`Loading ${options.history} deliveries of history …`)
     await fillHistory(server.connection, tenant, Number(options.history))
     await settleDatabase(server.connection)
@@ -152,16 +158,19 @@ async function broken({ connection, dataDir, tenant, receivers }: Bench): Promis
   await pause(2000)
   await receivers.report()
   const measure = async (title: string) => {
+    await using memory = watchMemory(service)
     const changes = await atRate(10, seconds, create)
     await pause(2000)
-    say(`${title}: ${spread(changes, await receivers.report(), 40)}; ${await memoryOf(service)}`)
+    say(`${title}: ${spread(changes, await receivers.report(), 40)}; ${await memory.told()}`)
   }
   await measure('80 good receivers, 10 events/s to 40 of them each')
   for (const organization of organizations) {
     const ports = Object.values(others)
     for (let n = 0; n < 10; n++) await subscribe(service, tenant, organization, ports[n % ports.length]!)
   }
-  for (const part of ['first', 'second', 'third']) await measure(`the same beside 20 broken ones, ${part} ${seconds} s`)
+  for (let part = 1; part <= Number(options.parts); part++) {
+    await measure(`the same beside 20 broken ones, part ${part} of ${seconds} s`)
+  }
   const client = new pg.Client(connection)
   await client.connect()
   await client.query('DELETE FROM portico.webhook_subscription')
@@ -217,10 +226,39 @@ function spread(changes: readonly Change[], arrivals: readonly Arrival[], each =
   return `${known.length} of ${changes.length * each} arrived; from the commit ${committed}; from the request ${sent}`
 }
 
-async function memoryOf({ port }: Contestant): Promise<string> {
-  const { body } = await request(`http://127.0.0.1:${port}/metrics`, { dispatcher: agent })
-  const bytes = /^process_resident_memory_bytes (\S+)/m.exec(await body.text())?.[1]
-  return `${Math.round(Number(bytes) / 1e6)} MB resident, load ${loadavg()[0]!.toFixed(1)}`
+interface Watched extends AsyncDisposable {
+  told(): Promise<string>
+}
+
+/** What lies between two collections is garbage that nobody needed to fetch: what is kept is the least that is seen. */
+function watchMemory({ port }: Contestant): Watched {
+  let isOver = false
+  const sizes: { heap: number; outside: number; resident: number }[] = []
+  const watch = async () => {
+    while (!isOver) {
+      const { body } = await request(`http://127.0.0.1:${port}/metrics`, { dispatcher: agent })
+      const text = await body.text()
+      const of = (name: string) => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1]) / 1e6
+      sizes.push({
+        heap: of('nodejs_heap_size_used_bytes'),
+        outside: of('nodejs_external_memory_bytes'),
+        resident: of('process_resident_memory_bytes'),
+      })
+      await pause(500)
+    }
+  }
+  const watching = watch()
+  return {
+    async told() {
+      const least = (key: 'heap' | 'outside') => Math.round(Math.min(...sizes.map((size) => size[key])))
+      const resident = Math.round(sizes.at(-1)!.resident)
+      return `least heap ${least('heap')} MB, outside of it ${least('outside')} MB, resident ${resident} MB, load ${loadavg()[0]!.toFixed(1)}`
+    },
+    async [Symbol.asyncDispose]() {
+      isOver = true
+      await watching
+    },
+  }
 }
 
 async function subscribe(

@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { PageSize, PlatformActor, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
-import { eventKey, eventVersion, exampleType } from './schema.ts'
+import { eventKey, eventVersion, exampleType, objectKey } from './schema.ts'
 
 /** The feed of events: what a delivery carries, to be fetched. */
 const Envelope = Strict(
@@ -47,6 +47,15 @@ export const EventQuery = Strict({
       maxItems: 50,
       description: 'Only events of these types. Repeat it for several.',
       examples: [['record.created', 'record.updated']],
+    }),
+  ),
+  objectKey: Type.Optional(
+    Type.Array(objectKey, {
+      minItems: 1,
+      maxItems: 100,
+      description:
+        'Only events about records of these objects, or about relationships that have such a record at an end. Repeat it for several.',
+      examples: [['deal']],
     }),
   ),
   start: Type.Optional(

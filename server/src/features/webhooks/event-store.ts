@@ -14,6 +14,8 @@ export interface FeedSelection {
   readonly eventKeys: readonly string[]
   /** Of events about records: the objects that the caller may read. */
   readonly objectIds: readonly string[]
+  /** Their keys, where only events about them are asked for; undefined: those about anything. */
+  readonly objectKeys: readonly string[] | undefined
   readonly limit: number
 }
 
@@ -25,17 +27,21 @@ export interface FeedSelection {
 export async function findEvents(
   tx: Tx,
   caller: Caller,
-  { afterPosition, eventKeys, objectIds, limit }: FeedSelection,
+  { afterPosition, eventKeys, objectIds, objectKeys, limit }: FeedSelection,
 ): Promise<{ readonly rows: FeedRow[]; readonly latest: number }> {
   const { organizationId, unrestricted, actor } = caller
   const began = unrestricted ? sql`true` : sql`e.actor_kind = ${actor.kind} AND e.actor_id = ${actor.id}`
+  const link = sql`e.data -> 'relationship'`
+  const others = objectKeys
+    ? sql`e.subject_type = 'relationship' AND ARRAY[${link} ->> 'fromObjectKey', ${link} ->> 'toObjectKey'] && ${objectKeys as string[]}::text[]`
+    : sql`true`
   const rows = await tx.rows<FeedRow & { readonly latest: number }>(sql`SELECT l.latest, f.*
     FROM (SELECT coalesce(max(position), 0) AS latest FROM portico.event WHERE organization_id = ${organizationId}) AS l
     LEFT JOIN LATERAL (
       SELECT e.position, ${storedEventColumns} FROM portico.event AS e
       WHERE e.organization_id = ${organizationId} AND e.position > ${afterPosition} AND e.subscription_id IS NULL
         AND e.event_key = ANY (${eventKeys as string[]})
-        AND (e.object_id IS NULL OR (e.object_id = ANY (${objectIds as string[]}::uuid[]) AND ${placedWithin(caller, 'e')}))
+        AND ((e.object_id IS NULL AND ${others}) OR (e.object_id = ANY (${objectIds as string[]}::uuid[]) AND ${placedWithin(caller, 'e')}))
         AND (e.subject_type <> 'operation' OR ${began})
       ORDER BY e.position LIMIT ${limit}) AS f ON true
     ORDER BY f.position`)

@@ -118,6 +118,26 @@ test('it narrows to types of events, and a cursor serves whatever is asked for',
   expect((await live.events({ cursor: none.nextCursor })).json.items).toEqual([])
 })
 
+test('it narrows to objects: their records, and relationships that have one at an end', async () => {
+  const start = await latest()
+  const deal = await createDeal('By object')
+  const company = await live.ask<RecordView>('POST', '/objects/company/records', { body: { fields: { name: 'N' } } })
+  const ends = { fromRecordId: deal, toRecordId: company.json.recordId }
+  await live.ask('POST', '/relationships', { body: { relationshipKey: 'partners', ...ends } })
+  const typesOf = async (query: object) =>
+    (await follow(live, start, query)).map(({ type, data }) => `${type} ${(data['record'] as RecordView)?.objectKey}`)
+  const link = 'relationship.created undefined'
+  expect(await typesOf({ objectKey: 'deal' })).toEqual(['record.created deal', link])
+  expect(await typesOf({ objectKey: 'company' })).toEqual(['record.created company', link])
+  expect(await typesOf({ objectKey: 'specimen' })).toEqual([])
+  expect(await typesOf({ objectKey: 'deal', eventKey: 'record.created' })).toEqual(['record.created deal'])
+  expect(refusal(await live.events('objectKey=deal&objectKey=deel'))).toEqual([
+    400,
+    'validation_failed',
+    'objectKey[1]',
+  ])
+})
+
 test('tests of subscriptions are not in it', async () => {
   const { subscriptionId } = (await live.create()).json
   const start = await latest()

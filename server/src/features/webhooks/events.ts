@@ -8,7 +8,7 @@ import { eventTypes, mayHear } from '../../shared/outbox/event-types.ts'
 import { profileOf } from '../../shared/records/scope.ts'
 import { EventPage, EventQuery } from './event-schema.ts'
 import { findEvents } from './event-store.ts'
-import { requireEventType, requireHearing } from './rules.ts'
+import { requireEventType, requireHearing, requireReadable } from './rules.ts'
 import { EventTypeList } from './schema.ts'
 
 const reading = {
@@ -54,7 +54,7 @@ const feed = operation({
   description: `What webhooks deliver, as a log to read from a position: ask with the \`nextCursor\` of the answer before, now or
 later, and no event is missed. Events come in the order in which they were committed, as far as the credential may read them:
 those of records take \`records.read\`, for instance. They are kept for 30 days, and a cursor
-holds as long. \`eventKey\` may change from one request to the next.`,
+holds as long. \`eventKey\` and \`objectKey\` may change from one request to the next.`,
   // A log is read by programs; a model that begins at its end learns nothing.
   mcp: false,
   params: Strict(AppParams),
@@ -78,10 +78,13 @@ holds as long. \`eventKey\` may change from one request to the next.`,
     const eventKeys = wantedKeys(context, query.eventKey)
     const afterPosition = positionOf(context, query.cursor)
     const standing = await standingOf(context)
-    const objectIds = [...standing.profile.byObjectId.keys()]
+    const { objects } = standing.profile
+    const objectKeys = query.objectKey
+    if (objectKeys) requireReadable(objectKeys, [...objects.keys()], 'objectKey')
+    const objectIds = (objectKeys ?? [...objects.keys()]).map((key) => objects.get(key)!.object.objectId)
     // One more than asked for tells whether there is more; none where it begins after the latest.
     const limit = start === 'latest' ? 0 : pageSize + 1
-    const { rows, latest } = await findEvents(tx, caller, { afterPosition, eventKeys, objectIds, limit })
+    const { rows, latest } = await findEvents(tx, caller, { afterPosition, eventKeys, objectIds, objectKeys, limit })
     const page = rows.slice(0, pageSize)
     const hasMore = rows.length > pageSize
     const position = hasMore ? page.at(-1)!.position : Math.max(latest, afterPosition)

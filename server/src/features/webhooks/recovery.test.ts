@@ -134,6 +134,40 @@ test('only what the credential of the subscription may read, whoever asks for th
   expect(await recovered(subscriptionId)).toMatchObject({ result: { resent: 0, missed: 1 } })
 })
 
+test('of the objects that a subscription names, records and relationships are sent, now and when they were missed', async () => {
+  const about = (eventKey: string) => ({ ...recordCreated, eventKey, objectKeys: ['deal'] })
+  const events = [about('record.created'), about('relationship.created')]
+  const { json } = await live.create({ events })
+  const { subscriptionId } = json
+  const post = async (path: string, body: object) => (await live.ask<{ recordId: string }>('POST', path, { body })).json
+  const happen = async () => {
+    const deal = await newDeal('Asked for')
+    const companies = [
+      await post('/objects/company/records', { fields: { name: 'One' } }),
+      await post('/objects/company/records', { fields: { name: 'Other' } }),
+    ]
+    const partners = { relationshipKey: 'partners', fromRecordId: deal, toRecordId: companies[0]!.recordId }
+    await post('/relationships', partners)
+    await service.service.dispatcher.dispatchAll()
+    return deal
+  }
+  const told = async () => {
+    const { items } = (await live.events({ pageSize: 200 })).json
+    const of = new Map(items.map((item) => [item.id, item]))
+    return (await queue()).map(({ eventId }) => of.get(eventId)!)
+  }
+  const deal = await happen()
+  expect((await told()).map(({ type }) => type)).toEqual(['record.created', 'relationship.created'])
+  expect((await told())[0]!.subject.id).toBe(deal)
+  await live.put(subscriptionId, { events, enabled: false })
+  await happen()
+  await live.put(subscriptionId, { events, enabled: true })
+  expect(await recovered(subscriptionId)).toMatchObject({ result: { missed: 2 } })
+  expect((await live.test(subscriptionId)).status).toBe(202)
+  await service.service.dispatcher.dispatchAll()
+  expect((await queue()).filter(({ trigger }) => trigger === 'test')).toHaveLength(1)
+})
+
 test('of scope app, lifecycle events of every organization are found, and nothing else of others', async () => {
   const userCreated = { eventKey: 'user.created', eventVersion: '2026-09-14' }
   const { json } = await live.create({ scope: 'app', events: [userCreated] })

@@ -6,6 +6,7 @@ import { Strict, Timestamp } from '../../kernel/schemas.ts'
 import { operation } from '../../shared/context.ts'
 import { type Work, type WorkContext, type WorkEnd, workKind } from '../../shared/operations/kind.ts'
 import { acceptedHeaders, OperationAccepted } from '../../shared/operations/schema.ts'
+import { wantedOf, wantsSubject } from '../../shared/outbox/choices.ts'
 import { knowable } from '../../shared/outbox/disclosure.ts'
 import { insertDeliveries, type NewDelivery } from '../../shared/outbox/dispatch-store.ts'
 import { noteQueued } from '../../shared/outbox/emitted.ts'
@@ -163,12 +164,15 @@ const sendMissed: Advance = async (context, input, at, subscription) => {
 /** With the rights of the credential that the subscription was saved with, not of the one that asks for the recovery. */
 async function knownTo(
   { tx, catalogue, now }: WorkContext,
-  { keyId }: SubscriptionRow,
+  { keyId, events: choices }: SubscriptionRow,
   events: readonly AskedEvent[],
 ): Promise<AskedEvent[]> {
   if (events.length === 0) return []
   const standing = await standingOf(tx, keyId, { catalogue, clock: { now: () => now } })
-  return standing ? knowable({ inOrganization: (_, work) => work(tx) }, standing, events) : []
+  if (!standing) return []
+  const wanted = wantedOf(choices)
+  const asked = events.filter((event) => wantsSubject(wanted, event, standing))
+  return knowable({ inOrganization: (_, work) => work(tx) }, standing, asked)
 }
 
 function deliveryOf(

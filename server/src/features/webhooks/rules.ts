@@ -1,12 +1,13 @@
 import type { Caller } from '../../kernel/caller.ts'
 import { fail } from '../../kernel/errors.ts'
+import type { EventChoice } from '../../shared/outbox/choices.ts'
 import { type EventType, eventTypeOf, eventTypes, mayHear } from '../../shared/outbox/event-types.ts'
 import { noSuch } from '../../shared/records/hints.ts'
 import type { Destination } from '../../shared/safe-fetch/destination.ts'
 import type { DeliveryView } from './delivery-schema.ts'
 import type { DeliveryRow } from './delivery-store.ts'
 import { type SubscriptionView, urlLengthMax } from './schema.ts'
-import type { EventChoice, SubscriptionFacts, SubscriptionRow } from './store.ts'
+import type { SubscriptionFacts, SubscriptionRow } from './store.ts'
 
 export const subscriptionsMax = 50
 
@@ -33,10 +34,18 @@ export function requireEventType(eventKey: string, field: string): EventType {
   throw fail('webhook_event_unknown', { field, message: noSuch('event', eventKey, known) })
 }
 
-/** Throws unless the caller may have all of these events, once each, in a subscription of that scope. */
-export function requireEvents(events: readonly EventChoice[], scope: 'account' | 'app', caller: Caller): void {
+/**
+ * Throws unless the caller may have all of these events, once each, in a subscription of that scope. `readable`: the keys of
+ * the objects that it may read.
+ */
+export function requireEvents(
+  events: readonly EventChoice[],
+  scope: 'account' | 'app',
+  caller: Caller,
+  readable: readonly string[],
+): void {
   const seen = new Set<string>()
-  for (const [i, { eventKey, eventVersion }] of events.entries()) {
+  for (const [i, { eventKey, eventVersion, objectKeys }] of events.entries()) {
     const at = `events[${i}]`
     const type = requireEventType(eventKey, `${at}.eventKey`)
     if (type.eventVersion !== eventVersion) {
@@ -49,7 +58,28 @@ export function requireEvents(events: readonly EventChoice[], scope: 'account' |
     seen.add(eventKey)
     if (!type.scopes.includes(scope)) throw fail('webhook_scope_event_conflict', { field: `${at}.eventKey` })
     requireHearing(type, caller)
+    if (objectKeys !== undefined) requireObjects(objectKeys, type, readable, `${at}.objectKeys`)
   }
+}
+
+/** Throws unless events of the type are about records, and the caller may read those of all of these objects. */
+function requireObjects(
+  objectKeys: readonly string[],
+  { eventKey, hasObject }: EventType,
+  readable: readonly string[],
+  field: string,
+): void {
+  if (!hasObject) {
+    throw fail('validation_failed', { field, message: `${eventKey} is not about records: ask for it without objects.` })
+  }
+  requireReadable(objectKeys, readable, field)
+}
+
+/** Throws 400 for the first of the objects that is none of those that the caller may read. */
+export function requireReadable(objectKeys: readonly string[], readable: readonly string[], field: string): void {
+  const i = objectKeys.findIndex((key) => !readable.includes(key))
+  if (i < 0) return
+  throw fail('validation_failed', { field: `${field}[${i}]`, message: noSuch('object', objectKeys[i], readable) })
 }
 
 /** Some events show what a scope of its own is for, and some what no envelope holds. Throws unless the caller may hear of them. */
@@ -87,7 +117,12 @@ export function stateAfter(
 /** Would saving this change anything? Who saves it counts: its rights decide what is delivered. */
 export function changes(before: SubscriptionRow, facts: SubscriptionFacts, { keyId }: Caller): boolean {
   const told = ({ displayName, destinationUrl, events, enabled }: SubscriptionFacts) =>
-    JSON.stringify([displayName, destinationUrl, enabled, events.map((one) => [one.eventKey, one.eventVersion])])
+    JSON.stringify([
+      displayName,
+      destinationUrl,
+      enabled,
+      events.map((one) => [one.eventKey, one.eventVersion, one.objectKeys]),
+    ])
   return before.keyId !== keyId || told(before) !== told(facts)
 }
 

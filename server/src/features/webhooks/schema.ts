@@ -42,7 +42,27 @@ const scope = Type.Enum([...scopes], {
     '`account`, unless said otherwise: events of the own organization. `app`: the lifecycle events of every organization of the application.',
   examples: ['account'],
 })
-const EventChoice = Strict({ eventKey, eventVersion })
+export const objectKey = Type.String({
+  minLength: 1,
+  maxLength: 50,
+  pattern: '^\\w+$',
+  description: 'The key of an object, or of a native module.',
+  examples: ['deal'],
+})
+const EventChoice = Strict({
+  eventKey,
+  eventVersion,
+  objectKeys: Type.Optional(
+    Type.Array(objectKey, {
+      minItems: 1,
+      maxItems: 100,
+      uniqueItems: true,
+      description:
+        'Of events about records and relationships: only those of these objects, a relationship when either end is. Without it: of every object that the credential may read, also of those that come later.',
+      examples: [['deal', 'contacts']],
+    }),
+  ),
+})
 const events = Type.Array(EventChoice, {
   minItems: 1,
   maxItems: 50,

@@ -1,15 +1,11 @@
 import sql, { empty, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
+import type { EventChoice } from '../../shared/outbox/choices.ts'
 import { emitEvents } from '../../shared/outbox/emit.ts'
 import type { DisabledReason } from './schema.ts'
 
 /** Every SQL statement about subscriptions. They run bound to the organisation of the caller. */
-export interface EventChoice {
-  readonly eventKey: string
-  readonly eventVersion: string
-}
-
 export interface SubscriptionRow {
   readonly subscriptionId: string
   readonly displayName: string

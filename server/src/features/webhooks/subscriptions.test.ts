@@ -36,11 +36,12 @@ async function made(change: object = {}, client = live) {
   return answer.json
 }
 
-async function clientWith(scopes: readonly string[]): Promise<WebhookClient> {
+const clientWith = (scopes: readonly string[]) => clientOf({ scopes })
+
+async function clientOf(plan: Partial<Parameters<typeof issueCredential>[2]>): Promise<WebhookClient> {
   const { a } = service.app.organizations
-  const plan = { displayName: scopes.join(' '), scopes }
   const { token } = await service.db.database.as('portico_owner', (tx) =>
-    issueCredential(tx, { ...a, appId: service.app.appId }, plan),
+    issueCredential(tx, { ...a, appId: service.app.appId }, { displayName: 'other', ...plan }),
   )
   return webhookClient(service, token)
 }
@@ -224,6 +225,39 @@ describe('events of a subscription', () => {
     const { subscriptionId } = await made()
     expect(refusal(await bare.put(subscriptionId))).toEqual([403, 'scope_missing'])
     expect((await bare.create({ events: [userCreated] })).status).toBe(201)
+  })
+})
+
+describe('objects of an event', () => {
+  const about = (objectKeys: unknown, eventKey = 'record.updated', client = live) =>
+    client.create({ events: [{ eventKey, eventVersion: recordUpdated.eventVersion, objectKeys }] })
+
+  test('are kept, and changing them is a change', async () => {
+    const of = (...objectKeys: string[]) => ({ events: [{ ...recordUpdated, objectKeys }] })
+    const { subscriptionId, events } = await made(of('deal', 'company'))
+    expect(events).toEqual(of('deal', 'company').events)
+    expect((await live.put(subscriptionId, of('deal', 'company'))).json.revision).toBe(1)
+    expect((await live.put(subscriptionId, of('deal'))).json).toMatchObject({ ...of('deal'), revision: 2 })
+    expect((await live.put(subscriptionId)).json.events).toEqual([recordUpdated])
+  })
+
+  test.each([
+    ['an object that is not there', ['deal', 'deel'], 'record.updated', 'events[0].objectKeys[1]'],
+    ['none', [], 'record.updated', 'events[0].objectKeys'],
+    ['one twice', ['deal', 'deal'], 'record.updated', 'events[0].objectKeys'],
+    ['what is no key', ["deal'--"], 'record.updated', 'events[0].objectKeys[0]'],
+    ['of an event that is not about records', ['deal'], 'operation.completed', 'events[0].objectKeys'],
+  ])('%s is refused', async (_, objectKeys, eventKey, field) => {
+    expect(refusal(await about(objectKeys, eventKey))).toEqual([400, 'validation_failed', field])
+  })
+
+  test('are those that the credential may read: of others it does not learn that they are there', async () => {
+    const support = await clientOf({ envelope: { roles: ['support'], locations: ['north'] } })
+    const hidden = await about(['vault'], 'record.updated', support)
+    const absent = await about(['vanlt'], 'record.updated', support)
+    expect(refusal(hidden)).toEqual([400, 'validation_failed', 'events[0].objectKeys[0]'])
+    expect(hidden.json.details![0]!.message.replace('vault', 'vanlt')).toBe(absent.json.details![0]!.message)
+    expect((await about(['vault'])).status).toBe(201)
   })
 })
 

@@ -2,10 +2,12 @@ import { fail } from '../../kernel/errors.ts'
 import { uuidv7 } from '../../kernel/ids.ts'
 import type { Operation, Reply } from '../../kernel/operation.ts'
 import { AppParams, Strict } from '../../kernel/schemas.ts'
+import { withinScopes } from '../../shared/access/permissions.ts'
 import { recordTenantAudit } from '../../shared/audit.ts'
 import { type Context, operation } from '../../shared/context.ts'
 import { pageOf } from '../../shared/cursors.ts'
 import { requireRevision } from '../../shared/records/input.ts'
+import { profileOf } from '../../shared/records/scope.ts'
 import { RevisionQuery } from '../../shared/records/shapes.ts'
 import { endQueued } from './delivery-store.ts'
 import * as rules from './rules.ts'
@@ -99,7 +101,7 @@ Idempotency-Key shows the secret again.`,
     const { tx, caller, secrets, destinations, now } = context
     const { displayName, events, scope = 'account', enabled = true } = body
     rules.requireReach(scope, caller)
-    rules.requireEvents(events, scope, caller)
+    rules.requireEvents(events, scope, caller, await readableObjects(context))
     const destinationUrl = rules.acceptedUrl(destinations.check(body.destinationUrl))
     if ((await store.countSubscriptions(tx, caller)) >= rules.subscriptionsMax) {
       throw fail('webhook_subscription_limit_reached')
@@ -144,7 +146,7 @@ destination.`,
       throw fail('validation_failed', { field: 'scope', message: 'The scope of a subscription cannot be changed.' })
     }
     rules.requireReach(scope, caller)
-    rules.requireEvents(events, scope, caller)
+    rules.requireEvents(events, scope, caller, await readableObjects(context))
     const destinationUrl = rules.acceptedUrl(destinations.check(body.destinationUrl))
     const now = new Date(context.now).toISOString()
     const facts = { displayName, destinationUrl, events, ...rules.stateAfter(before, enabled, now) }
@@ -241,6 +243,10 @@ const test = operation({
     return { status: 202, body: { subscriptionId, eventId, deliveriesUrl } }
   },
 })
+
+async function readableObjects(context: Context): Promise<string[]> {
+  return [...withinScopes(await profileOf(context), context.caller).objects.keys()]
+}
 
 async function locked({ tx, caller }: Context, subscriptionId: string): Promise<store.SubscriptionRow> {
   const row = await store.lockSubscription(tx, caller, subscriptionId)

@@ -94,7 +94,8 @@ interface LinkEnds {
   readonly toObjectKey: string
 }
 
-function linkOf(event: EventHead): LinkEnds | undefined {
+/** The link that the event is about; undefined where it is about something else. */
+export function linkOf(event: EventHead): LinkEnds | undefined {
   return event.eventKey.startsWith('relationship.') ? (event.data['relationship'] as LinkEnds) : undefined
 }
 

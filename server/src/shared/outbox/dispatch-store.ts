@@ -1,5 +1,6 @@
 import sql from 'sql-template-tag'
 import type { Tx } from '../../kernel/transaction.ts'
+import { type EventChoice, type Wanted, wantedOf } from './choices.ts'
 import type { MovedEvent } from './dispatch.ts'
 import type { Holder } from './standings.ts'
 
@@ -68,21 +69,19 @@ export async function moveEvents(tx: Tx, limit: number): Promise<MovedEvent[] | 
 export interface SubscriptionRow extends Holder {
   readonly subscriptionId: string
   readonly scope: 'account' | 'app'
-  /** Key and version of each event that it asks for, with a space between them. */
-  readonly wanted: ReadonlySet<string>
+  readonly wanted: Wanted
 }
 
 /** Those that some of the events could be for. */
 export async function findSubscriptions(tx: Tx, events: readonly MovedEvent[]): Promise<SubscriptionRow[]> {
   const organizationIds = [...new Set(events.map((event) => event.organizationId))]
   const appIds = [...new Set(events.map((event) => event.appId))]
-  const rows = await tx.rows<Omit<SubscriptionRow, 'wanted'> & { wanted: string[] }>(sql`
+  const rows = await tx.rows<Omit<SubscriptionRow, 'wanted'> & { events: EventChoice[] }>(sql`
     SELECT organization_id AS "organizationId", app_id AS "appId", subscription_id AS "subscriptionId", scope,
-      key_id AS "keyId",
-      ARRAY(SELECT (w ->> 'eventKey') || ' ' || (w ->> 'eventVersion') FROM jsonb_array_elements(events) AS w) AS wanted
+      key_id AS "keyId", events
     FROM portico.webhook_subscription
     WHERE enabled AND (organization_id = ANY (${organizationIds}::uuid[]) OR (scope = 'app' AND app_id = ANY (${appIds}::uuid[])))`)
-  return rows.map((row) => ({ ...row, wanted: new Set(row.wanted) }))
+  return rows.map(({ events, ...row }) => ({ ...row, wanted: wantedOf(events) }))
 }
 
 /** Without the credential that it was saved with nobody can say what it may know. One that was saved anew meanwhile has another. */

@@ -3,6 +3,7 @@ import { uuidv7 } from '../../kernel/ids.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import type { Database } from '../database/database.ts'
 import type { Log } from '../log.ts'
+import { wantsSubject, wantsType } from './choices.ts'
 import { type EventHead, knowable, type Standing } from './disclosure.ts'
 import {
   disableForLostCredential,
@@ -74,7 +75,8 @@ async function fanOut(tx: Tx, parts: Parts, events: readonly MovedEvent[]): Prom
       await disableForLostCredential(tx, subscription, createdAt)
       continue
     }
-    for (const event of await heardBy(parts, subscription, standing, matching)) {
+    const asked = matching.filter((event) => isTest(event) || wantsSubject(subscription.wanted, event, standing))
+    for (const event of await heardBy(parts, subscription, standing, asked)) {
       deliveries.push({
         organization_id: subscription.organizationId,
         delivery_id: uuidv7(clock.now()),
@@ -85,7 +87,7 @@ async function fanOut(tx: Tx, parts: Parts, events: readonly MovedEvent[]): Prom
         event_key: event.eventKey,
         event_version: event.eventVersion,
         created_at: createdAt,
-        trigger: event.subscriptionId === null ? 'schedule' : 'test',
+        trigger: isTest(event) ? 'test' : 'schedule',
       })
       told.add(subscription.subscriptionId)
       if (deliveries.length < insertedAtOnce) continue
@@ -117,6 +119,8 @@ async function heardBy(
 
 /** A test is for the subscription that it tests, whatever else that asks for. */
 function isFor(subscription: SubscriptionRow, event: MovedEvent): boolean {
-  if (event.subscriptionId !== null) return event.subscriptionId === subscription.subscriptionId
-  return event.appId === subscription.appId && subscription.wanted.has(`${event.eventKey} ${event.eventVersion}`)
+  if (isTest(event)) return event.subscriptionId === subscription.subscriptionId
+  return event.appId === subscription.appId && wantsType(subscription.wanted, event)
 }
+
+const isTest = ({ subscriptionId }: MovedEvent) => subscriptionId !== null

@@ -22,6 +22,8 @@ export interface EventType {
   readonly description: string
   /** What the credential of a subscription must have beside `webhooks.manage`; null: nothing. */
   readonly requires: Scope | null
+  /** Is it about a record of some object, or a link of one? */
+  readonly hasObject?: true
   readonly data: TObject
   readonly example: object
 }
@@ -106,8 +108,13 @@ const relationshipExample = {
 const count = (description: string) => Type.Integer({ minimum: 0, description, examples: [1200] })
 
 const ofAccount = { eventVersion, scopes: ['account'] } as const
-const ofRecords = { ...ofAccount, classification: 'tenant', requires: 'records.read' } as const
-const ofRelationships = { ...ofAccount, classification: 'tenant', requires: 'relationships.read' } as const
+const ofRecords = { ...ofAccount, classification: 'tenant', requires: 'records.read', hasObject: true } as const
+const ofRelationships = {
+  ...ofAccount,
+  classification: 'tenant',
+  requires: 'relationships.read',
+  hasObject: true,
+} as const
 
 const lifecycle = Object.entries(lifecycleEvents).map(([eventKey, { description, data, example }]): EventType => {
   const common = {

@@ -39,6 +39,7 @@ import { createOperations } from './shared/operations/operations.ts'
 import { createOperationRunner, type OperationRunner } from './shared/operations/runner.ts'
 import { createDispatcher, type Dispatcher } from './shared/outbox/dispatcher.ts'
 import { hasEmitted, hasQueued } from './shared/outbox/emitted.ts'
+import { audibleEvents } from './shared/outbox/envelope-schema.ts'
 import { createKnock, listenForKnocks } from './shared/outbox/knock.ts'
 import { createStandings } from './shared/outbox/standings.ts'
 import type { PlatformContext, VisitorContext } from './shared/platform-context.ts'
@@ -335,7 +336,7 @@ async function reachable(database: Database): Promise<boolean> {
 }
 
 /**
- * Contracts by what they depend on: the profile (model and roles), the kind and the scopes of the credential. Making one
+ * Contracts by what they depend on: the profile (model and roles), the kind, the scopes and the envelope of the credential. Making one
  * takes 10 ms or more, so callers who differ in nothing share it; when the model changes, the profile does, and the old
  * ones go with it.
  */
@@ -344,7 +345,7 @@ function createContractSource(baseUrl: string): Context['contract']['project'] {
   return (caller, profile) => {
     const ofProfile = made.get(profile) ?? new Map<string, Contract>()
     made.set(profile, ofProfile)
-    const key = [caller.credentialKind, ...[...caller.scopes].sort()].join(' ')
+    const key = [caller.credentialKind, caller.unrestricted, ...[...caller.scopes].sort()].join(' ')
     const known = ofProfile.get(key)
     if (known) return known
     const objects = [...withinScopes(profile, caller).objects.values()].map((access) => ({
@@ -360,7 +361,7 @@ function createContractSource(baseUrl: string): Context['contract']['project'] {
         .map((field) => field.fieldKey),
       uniqueFields: access.readable.filter((field) => field.unique).map((field) => field.fieldKey),
     }))
-    const contract = projectContract({ registry, caller, objects, baseUrl })
+    const contract = projectContract({ registry, caller, objects, events: audibleEvents(caller), baseUrl })
     ofProfile.set(key, contract)
     return contract
   }

@@ -9,7 +9,7 @@ export interface Shown {
   /** The path as the examples of its parameters fill it. */
   readonly address: string
   readonly response: Json
-  /** Codes of refusals, by status. */
+  /** Codes of refusals, by status; none for the others. */
   readonly refusals: Readonly<Record<string, readonly string[]>>
   /** The schemes of credentials that it takes; none where it needs no credential. */
   readonly security: readonly string[]
@@ -27,6 +27,10 @@ export function follow(document: Json, node: Json): Json {
 /** Every operation of a contract, by its id. */
 export function shownIn(document: Json): Map<string, Shown> {
   const media = (node: unknown) => ((node as Json)?.['content'] as Json)?.['application/json'] as Json | undefined
+  const shownBy = (content: Json | undefined) => {
+    const [shared] = Object.values((content?.['examples'] ?? {}) as Readonly<Record<string, Json>>)
+    return shared ? follow(document, shared)['value'] : content?.['example']
+  }
   const all = Object.entries(document['paths'] as Json).flatMap(([path, methods]) =>
     Object.entries(methods as Readonly<Record<string, Json>>).map(([method, operation]): Shown => {
       const parameters = (operation['parameters'] as Json[]).map((one) => follow(document, one))
@@ -40,13 +44,11 @@ export function shownIn(document: Json): Map<string, Shown> {
         path,
         body: media(operation['requestBody'])?.['example'],
         address,
-        response: media(follow(document, (operation['responses'] as Record<string, Json>)[status!]!))?.[
-          'example'
-        ] as Json,
+        response: shownBy(media(follow(document, (operation['responses'] as Record<string, Json>)[status!]!))) as Json,
         refusals: Object.fromEntries(
-          Object.entries(operation['responses'] as Readonly<Record<string, Json>>).map(([refusal, response]) => {
+          Object.entries(operation['responses'] as Readonly<Record<string, Json>>).map(([answer, response]) => {
             const examples = media(follow(document, response))?.['examples'] ?? {}
-            return [refusal, Object.keys(examples)]
+            return [answer, Number(answer) < 400 ? [] : Object.keys(examples)]
           }),
         ),
         security: (operation['security'] as Json[]).flatMap((scheme) => Object.keys(scheme)),

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox'
 import { AppParams, Nullable, PageSize, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
+import { eventKey, eventVersion } from '../../shared/outbox/envelope-schema.ts'
 import { fetchCategories } from '../../shared/safe-fetch/categories.ts'
-import { eventKey, eventVersion, nextCursor, subscriptionId } from './schema.ts'
+import { nextCursor, subscriptionId } from './schema.ts'
 
 /** Shapes of deliveries and of their attempts. */
 export const deliveryStates = ['pending', 'delivering', 'retrying', 'delivered', 'failed'] as const

@@ -1,45 +1,9 @@
 import Type from 'typebox'
-import { PageSize, PlatformActor, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
-import { eventKey, eventVersion, exampleType, objectKey } from './schema.ts'
+import { PageSize, Strict } from '../../kernel/schemas.ts'
+import { AnyEvent, eventKey } from '../../shared/outbox/envelope-schema.ts'
+import { objectKey } from './schema.ts'
 
 /** The feed of events: what a delivery carries, to be fetched. */
-const Envelope = Strict(
-  {
-    id: Uuid('The event, in every delivery of it and here.', '0199a1b2-0000-7000-8000-0000000000e1'),
-    type: eventKey,
-    version: eventVersion,
-    occurredAt: Timestamp('When it happened. Compare it before applying an older event.'),
-    appId: Uuid('The application.', '0199a1b2-0000-7000-8000-0000000000a1'),
-    subject: Strict(
-      {
-        type: Type.String({ description: 'What it is about.', examples: ['record'] }),
-        id: Uuid('Which one.', '0199a1b2-0000-7000-8000-0000000000aa'),
-      },
-      { description: 'What the event is about.' },
-    ),
-    actor: PlatformActor('Who did it.'),
-    data: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'The event data, as far as the credential may read it; its shape is that of the event type.',
-      examples: [{ organizationId: '0199a1b2-0000-7000-8000-000000000001' }],
-    }),
-  },
-  {
-    title: 'WebhookEvent',
-    examples: [
-      {
-        id: '0199a1b2-0000-7000-8000-0000000000e1',
-        type: exampleType.eventKey,
-        version: exampleType.eventVersion,
-        occurredAt: '2026-09-14T09:30:00.000Z',
-        appId: '0199a1b2-0000-7000-8000-0000000000a1',
-        subject: { type: 'record', id: '0199a1b2-0000-7000-8000-0000000000aa' },
-        actor: { kind: 'credential', id: 'k3V9xQ2mB7aT' },
-        data: exampleType.example,
-      },
-    ],
-  },
-)
-
 export const EventQuery = Strict({
   eventKey: Type.Optional(
     Type.Array(eventKey, {
@@ -70,7 +34,7 @@ export const EventQuery = Strict({
 
 export const EventPage = Strict(
   {
-    items: Type.Array(Envelope, { description: 'Events in the order in which they were committed.' }),
+    items: Type.Array(AnyEvent, { description: 'Events in the order in which they were committed.' }),
     nextCursor: Type.String({
       description: 'Where to go on, at once or later. It is always there, and holds for 30 days.',
       examples: ['q83vEjRW'],

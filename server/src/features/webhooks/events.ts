@@ -38,8 +38,13 @@ const listTypes = operation({
 })
 
 const told = eventTypes.map(({ eventKey, eventVersion, scopes, classification, description, data, example }) => {
-  return { eventKey, eventVersion, scopes, classification, description, dataSchema: data, example }
+  return { eventKey, eventVersion, scopes, classification, description, dataSchema: unmarked(data), example }
 })
+
+/** Without what only the contract makes something of. */
+function unmarked(schema: object): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(schema, (key, value) => (key.startsWith('x-') ? undefined : value)))
+}
 
 /** Partitions of events go when all of them are older. */
 const keptMs = 30 * 24 * 60 * 60 * 1000

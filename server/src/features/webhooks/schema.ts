@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import { AppParams, Nullable, PageSize, Revision, Strict, Timestamp, Uuid } from '../../kernel/schemas.ts'
 import { Name } from '../../shared/identity/person-schemas.ts'
-import { eventTypeOf } from '../../shared/outbox/event-types.ts'
+import { eventKey, eventVersion, exampleType } from '../../shared/outbox/envelope-schema.ts'
 import { expectedRevision } from '../../shared/records/shapes.ts'
 
 /** Shapes of subscriptions, and of the types of events that they can ask for. */
@@ -9,21 +9,6 @@ const exampleSubscriptionId = '0199a1b2-0000-7000-8000-0000000000cc'
 export const subscriptionId = Uuid('The subscription.', exampleSubscriptionId)
 
 export const SubscriptionParams = Strict({ ...AppParams, subscriptionId })
-
-export const eventKey = Type.String({
-  minLength: 1,
-  maxLength: 100,
-  pattern: '^[\\w.-]+$',
-  description: 'What happened.',
-  examples: ['record.updated'],
-})
-export const eventVersion = Type.String({
-  minLength: 1,
-  maxLength: 20,
-  pattern: '^[\\w.-]+$',
-  description: 'The version of the shape of its data, as the event types name it.',
-  examples: ['2026-11-20'],
-})
 
 const scopes = ['account', 'app'] as const
 const disabledReasons = ['manual', 'failing', 'gone', 'credential_revoked'] as const
@@ -224,8 +209,6 @@ export const TestSent = Strict(
   },
   { title: 'WebhookTestSent' },
 )
-
-export const exampleType = eventTypeOf('record.updated')!
 
 export const EventTypeList = Strict(
   {

@@ -81,6 +81,20 @@ export function claimOperations(
   })
 }
 
+/** Does an operation wait of an organisation that has none at work? */
+export async function anyKeptWaiting(database: Database, types: readonly string[], now: number): Promise<boolean> {
+  const [row] = await database.as('portico_system', (tx) =>
+    tx.rows<{ waits: boolean }>(sql`
+      SELECT EXISTS (SELECT FROM portico.operation o
+        WHERE o.completed_at IS NULL AND o.status <> 'receiving' AND o.due_at <= ${iso(now)}
+          AND o.type = ANY (${types as string[]})
+          AND NOT EXISTS (SELECT FROM portico.operation w
+            WHERE w.organization_id = o.organization_id AND w.completed_at IS NULL
+              AND w.status IN ('running', 'cancelling') AND w.due_at > ${iso(now)})) AS waits`),
+  )
+  return row!.waits
+}
+
 /** Keeps the operation for longer. What became of it; undefined where somebody else has it. */
 export async function extendLease(
   database: Database,

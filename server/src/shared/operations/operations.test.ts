@@ -12,12 +12,13 @@ import { attemptsMax, leaseMs } from './attempt.ts'
 import { keptMs, removeExpired, uploadKeptMs } from './claims.ts'
 import { appendToFile, readFile } from './files.ts'
 import { type Work, type WorkKind, workKind } from './kind.ts'
+import { turnMs } from './runner.ts'
 import { findOperation, insertOperation, type OperationRow, requestCancellation } from './store.ts'
 
 /** Workers that die, are slow, are too many, or work for somebody who may not any more: on one database, with a clock of ours. */
 let db: TestDatabase
-let callers: Record<'owner' | 'clerk' | 'other', Caller>
-let credentials: Record<'owner' | 'clerk' | 'other', TestCredential>
+let callers: Record<'owner' | 'clerk' | 'other' | 'third', Caller>
+let credentials: Record<'owner' | 'clerk' | 'other' | 'third', TestCredential>
 let now = Date.UTC(2026, 10, 20)
 const clock = { now: () => now }
 const runners: TestRunner[] = []
@@ -30,9 +31,9 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 beforeEach(async () => {
-  const { organizations } = await createTenant(db.database, { organizations: { a: plan, b: plan } })
-  const { a, b } = organizations
-  credentials = { owner: a.users.owner, clerk: a.users.clerk, other: b.users.owner }
+  const { organizations } = await createTenant(db.database, { organizations: { a: plan, b: plan, c: plan } })
+  const { a, b, c } = organizations
+  credentials = { owner: a.users.owner, clerk: a.users.clerk, other: b.users.owner, third: c.users.owner }
   const entries = Object.entries(credentials).map(
     async ([name, one]) => [name, await callerOf(db.database, one)] as const,
   )
@@ -153,6 +154,8 @@ test('a worker that is killed in the middle of a step is replaced after its leas
     expect(await look(operationId)).toMatchObject({ status: 'succeeded', processed: 6 })
     expect(await rowsWritten()).toBe(before + 6)
     expect(await fileOf(operationId)).toBe('1\n2\n3\n4\n5\n6\n')
+    // It looks every second, and would take the next one before the worker that is to be killed.
+    await second.close()
   }
 })
 
@@ -257,6 +260,42 @@ test('one organization has two at work at a time, and does not keep another one 
   expect(most).toBe(2)
   expect(order.indexOf(callers.other.organizationId)).toBeLessThan(4)
   expect(await look(late, callers.other)).toMatchObject({ status: 'succeeded' })
+})
+
+test('two organizations with long work let a third have its turn, and then go on where they were', async () => {
+  let isShort = false
+  const kind = writing(40, { between: () => (isShort ? undefined : pause(20)) })
+  const long = await Promise.all([callers.owner, callers.owner, callers.other, callers.other].map((one) => begin(one)))
+  const runner = start([kind])
+  void runner.wake()
+  const working = async () =>
+    (
+      await db.database.as('portico_system', (tx) =>
+        tx.rows<{ organizationId: string }>(sql`SELECT organization_id AS "organizationId" FROM portico.operation
+        WHERE status = 'running' AND due_at > ${new Date(now).toISOString()}`),
+      )
+    ).map((row) => row.organizationId)
+  await until(async () => (await working()).length === 4)
+  const late = await begin(callers.third)
+  void runner.wake()
+  await pause(50)
+  expect((await look(late, callers.third))!.status).toBe('queued')
+  now += turnMs
+  // Those at work say at each step that they are there, by the clock of now.
+  await until(async () => (await working()).length === 4)
+  void runner.wake()
+  await until(async () => (await working()).includes(callers.third.organizationId))
+  isShort = true
+  await runner.wake()
+  await until(async () => {
+    await runner.wake()
+    return (await look(late, callers.third))!.status === 'succeeded'
+  })
+  for (const [i, operationId] of long.entries()) {
+    const caller = i < 2 ? callers.owner : callers.other
+    expect(await look(operationId, caller)).toMatchObject({ status: 'succeeded', processed: 40 })
+  }
+  expect(await rowsWritten()).toBe(80)
 })
 
 const execute = (text: string, ...values: unknown[]) =>

@@ -1,5 +1,5 @@
 import { type AttemptParts, attempt, leaseMs } from './attempt.ts'
-import { type Claimed, claimOperations, extendLease, removeExpired } from './claims.ts'
+import { anyKeptWaiting, type Claimed, claimOperations, extendLease, removeExpired } from './claims.ts'
 import type { WorkKind } from './kind.ts'
 
 export interface OperationRunner {
@@ -12,11 +12,19 @@ export interface OperationRunner {
 /** At work at once: in this process, and of one organisation in all processes. */
 export const atOnceMax = 4
 export const perOrganizationMax = 2
+/** So long one is left at work while an organisation waits that has none. */
+export const turnMs = 30_000
 /** For what another process left; whoever begins an operation wakes the runner. */
 const lookEveryMs = 1_000
 const heartbeatEveryMs = 10_000
 const expiredEveryMs = 10 * 60_000
 const closeWithinMs = 5_000
+
+interface AtWork {
+  readonly claimed: Claimed
+  readonly stop: AbortController
+  readonly startedAt: number
+}
 
 /**
  * Carries operations on. Any number of processes may share one database. A worker that dies is replaced when its lease ends,
@@ -26,7 +34,7 @@ export function createOperationRunner(parts: AttemptParts, kinds: readonly WorkK
   const { database, clock, log } = parts
   const byType = new Map(kinds.map((kind) => [kind.type, kind]))
   const types = [...byType.keys()]
-  const working = new Map<Promise<void>, { readonly claimed: Claimed; readonly stop: AbortController }>()
+  const working = new Map<Promise<void>, AtWork>()
   let looking: Promise<void> | undefined
   let again = false
   let closed = false
@@ -53,6 +61,7 @@ export function createOperationRunner(parts: AttemptParts, kinds: readonly WorkK
       again = false
       try {
         await takeAll()
+        await makeRoom()
       } catch (error) {
         log.debug({ err: error }, 'Operations could not be read from the database; looking again soon.')
       }
@@ -69,15 +78,26 @@ export function createOperationRunner(parts: AttemptParts, kinds: readonly WorkK
     }
   }
 
+  /** Two organisations with long work would keep all others waiting: the longest at work goes on after their turn. */
+  async function makeRoom(): Promise<void> {
+    const all = [...working.values()]
+    if (all.length < atOnceMax || all.some(({ stop }) => stop.signal.aborted)) return
+    const now = clock.now()
+    const [longest] = all.toSorted((a, b) => a.startedAt - b.startedAt)
+    if (now - longest!.startedAt < turnMs) return
+    if (await anyKeptWaiting(database, types, now)) longest!.stop.abort()
+  }
+
   function start(claimed: Claimed): void {
     const stop = new AbortController()
+    const startedAt = clock.now()
     if (closed) stop.abort()
     const done: Promise<void> = attempt(parts, byType.get(claimed.type)!, claimed, stop.signal).finally(() => {
       working.delete(done)
       // There is room for another one.
       if (!closed) void wake()
     })
-    working.set(done, { claimed, stop })
+    working.set(done, { claimed, stop, startedAt })
   }
 
   /** Between steps, and in long ones, somebody has to say that the worker is there; and may learn that it is to stop. */

@@ -34,7 +34,7 @@ export const eventVersion = '2026-11-20'
 const organizationId = Uuid('The organization.', '0199a1b2-0000-7000-8000-000000000001')
 const objectKey = Type.String({ maxLength: 50, description: 'The object of the record.', examples: ['deal'] })
 
-const Record = Strict(
+const EventRecord = Strict(
   {
     recordId,
     objectKey,
@@ -47,6 +47,7 @@ const Record = Strict(
     fields: Type.Record(Type.String(), Type.Unknown(), {
       description: 'The fields that the credential of the subscription may read, as they were after the change.',
       examples: [{ name: 'Northwind renewal', stage: 'open' }],
+      'x-object-schema': 'record',
     }),
     ownerUserId: Nullable(ownerUserId),
     dataRoleId: Nullable(dataRoleId),
@@ -59,13 +60,13 @@ const Record = Strict(
     archivedAt: Nullable(Timestamp('When it was archived; null while it is live.')),
     revision: Revision,
   },
-  { description: 'The record after the change.' },
+  { title: 'EventRecord', description: 'The record after the change.' },
 )
 
-const RecordEvent = Strict({ organizationId, record: Record })
+const RecordEvent = Strict({ organizationId, record: EventRecord })
 const RecordChange = Strict({
   organizationId,
-  record: Record,
+  record: EventRecord,
   changedFields: Type.Array(Type.String({ description: 'A field key, or a property of the record.' }), {
     description:
       'What the change changed, of that which the credential may read. Empty where several changes cancel out.',

@@ -10,12 +10,15 @@ import { allows, type ContractObject } from './objects.ts'
 import { projectOperation } from './project-operation.ts'
 import { createProjection, type Projection } from './projection.ts'
 import { schemeNameOf, schemeOf } from './security.ts'
+import { type ContractEvent, webhooksOf } from './webhooks.ts'
 
 export interface ContractInput<Context extends BaseContext> {
   readonly registry: Registry<Context>
   readonly caller: Pick<Caller, 'appId' | 'credentialKind' | 'scopes'>
   /** The objects that the caller may read, with the fields that it may see. */
   readonly objects: readonly ContractObject[]
+  /** What a subscription of the caller may ask for. */
+  readonly events: readonly ContractEvent[]
   readonly baseUrl: string
 }
 
@@ -31,12 +34,14 @@ export interface Contract {
  * same state give the same bytes on every process: nothing in it comes from a clock, an order of arrival or a locale.
  */
 export function projectContract<Context extends BaseContext>(input: ContractInput<Context>): Contract {
-  const { registry, caller, objects, baseUrl } = input
+  const { registry, caller, objects, events, baseUrl } = input
   const operations = registry.operations as unknown as readonly Operation<never>[]
+  const shown = operations.filter((operation) => isOpenTo(operation, caller) && hasObject(operation, objects))
   return writeContract({
     title: 'Portico',
     description: appDescription,
-    operations: operations.filter((operation) => isOpenTo(operation, caller) && hasObject(operation, objects)),
+    operations: shown,
+    events: shown.some(({ area }) => area === 'Webhooks') ? events : [],
     projection: createProjection(caller.appId, objects, reservedBy(operations)),
     baseUrl,
   })
@@ -75,6 +80,7 @@ export interface ContractPlan {
   readonly title: string
   readonly description: string
   readonly operations: readonly Operation<never>[]
+  readonly events?: readonly ContractEvent[]
   readonly projection: Projection
   readonly baseUrl: string
 }
@@ -85,7 +91,7 @@ export function writeContract(plan: ContractPlan): Contract {
   return { text, sha256: createHash('sha256').update(text).digest('hex') }
 }
 
-function documentOf({ title, description, operations, projection, baseUrl }: ContractPlan): Json {
+function documentOf({ title, description, operations, events = [], projection, baseUrl }: ContractPlan): Json {
   const paths: Record<string, Record<string, Json>> = {}
   for (const operation of operations) {
     paths[operation.path] ??= {}
@@ -102,6 +108,7 @@ function documentOf({ title, description, operations, projection, baseUrl }: Con
       description: describedArea(operation) ?? `${operation.area}.`,
     })),
     paths,
+    ...(events.length > 0 && { webhooks: webhooksOf(events, projection) }),
     components: componentsOf(operations, projection),
   }
 }
@@ -127,6 +134,7 @@ function componentsOf(operations: readonly Pick<Operation, 'credentials'>[], pro
     headers: Object.fromEntries(projection.headers),
     parameters: Object.fromEntries(projection.parameters),
     responses: Object.fromEntries(projection.responses),
+    ...(projection.examples.size > 0 && { examples: Object.fromEntries(projection.examples) }),
     schemas: Object.fromEntries(projection.schemas.components),
   }
 }

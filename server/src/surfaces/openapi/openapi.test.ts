@@ -138,7 +138,8 @@ const caller = { appId, credentialKind: 'live', scopes: new Set(['records.read',
 const baseUrl = 'https://api.portico.test'
 
 function project(input: Partial<Parameters<typeof projectContract>[0]> = {}) {
-  const contract = projectContract({ registry: createRegistry(operations), caller, objects, baseUrl, ...input })
+  const made = { registry: createRegistry(operations), caller, objects, events: [], baseUrl, ...input }
+  const contract = projectContract(made)
   return { ...contract, document: JSON.parse(contract.text) as Json }
 }
 

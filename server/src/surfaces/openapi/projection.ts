@@ -13,10 +13,13 @@ export interface Projection {
   readonly parameters: ReadonlyMap<string, Json>
   readonly headers: ReadonlyMap<string, Json>
   readonly responses: ReadonlyMap<string, Json>
+  readonly examples: ReadonlyMap<string, Json>
   /** Refers to the shared parameter of this name, or writes this one out where another has taken the name. */
   parameter(name: string, parameter: Json): Json
   header(name: string, header: Json): Json
   response(name: string, make: () => Json): Json
+  /** Refers to the shared example of this name, or writes this one out where another has taken the name. */
+  example(name: string, value: unknown): Json
 }
 
 export function createProjection(
@@ -27,6 +30,7 @@ export function createProjection(
   const parameters = new Map<string, Json>()
   const headers = new Map<string, Json>()
   const responses = new Map<string, Json>()
+  const examples = new Map<string, Json>()
   return {
     appId,
     objects: objects.toSorted((a, b) => (a.objectKey < b.objectKey ? -1 : 1)),
@@ -34,6 +38,7 @@ export function createProjection(
     parameters,
     headers,
     responses,
+    examples,
     parameter(name, parameter) {
       const known = parameters.get(name)
       if (known && canonical(known) !== canonical(parameter)) return parameter
@@ -47,6 +52,13 @@ export function createProjection(
     response(name, make) {
       if (!responses.has(name)) responses.set(name, make())
       return { $ref: `#/components/responses/${name}` }
+    },
+    example(name, value) {
+      const example = { value }
+      const known = examples.get(name)
+      if (known && canonical(known) !== canonical(example)) return example
+      examples.set(name, example)
+      return { $ref: `#/components/examples/${name}` }
     },
   }
 }

@@ -99,13 +99,21 @@ function successes(
   }
   const entries = Object.entries(operation.responses).map(([status, source]) => {
     const schema = schemas.use(source)
-    const media = { schema, example: exampleOf(source, { use: 'response', object }) }
+    const media = { schema, ...exampled(schema, exampleOf(source, { use: 'response', object }), projection) }
     const { contentTypes = ['application/json'] } = operation
     const content = Object.fromEntries(contentTypes.map((type) => [type, media]))
     const response = { description: successWords[status] ?? 'Done.', headers, content }
     return [status, status === '202' ? shared('Accepted', response, projection) : response]
   })
   return Object.fromEntries(entries)
+}
+
+/** Six operations of a module answer with the same row: its example is written once, under the name of its schema. */
+function exampled(schema: Json, example: unknown, projection: Projection): Json {
+  const reference = schema['$ref']
+  if (typeof reference !== 'string') return { example }
+  const name = reference.slice(reference.lastIndexOf('/') + 1)
+  return { examples: { [name]: projection.example(name, example) } }
 }
 
 /** What many operations answer alike is written once: the 38 that move records of modules alone would add 40 KB. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type List, type Row, startContacts } from '../../../../test/support/contacts.ts'
 import { removeOldMerges } from '../../../shared/maintenance.ts'
 
@@ -139,6 +139,32 @@ describe('duplicates', () => {
       expect((await contacts.as(outsider, 'ContactsListDuplicates')).body.code).toBe('object_not_found')
     },
   )
+})
+
+test('a page of duplicates that takes long ends where it has come to, and the next goes on from there', async () => {
+  const made = []
+  for (let n = 0; n < 9; n++) made.push(await contacts.create({ firstName: 'Patience', lastName: `Longwait${n % 3}` }))
+  const mine = new Set(made.map((row) => row.recordId))
+  const ofMine = (pairs: readonly Pair[]) =>
+    pairs
+      .filter((pair) => pair.contacts.every((contact) => mine.has(contact.recordId)))
+      .map((pair) => pair.contacts.map((contact) => contact.recordId).join())
+      .toSorted()
+  const whole = ofMine(await duplicates(owner(), 50))
+  expect(whole.length).toBeGreaterThan(8)
+  // Each look at the clock is two seconds later.
+  let seconds = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (seconds += 2) * 1000)
+  try {
+    const first = await contacts.as<List<Pair>>(owner(), 'ContactsListDuplicates', { query: { pageSize: '50' } })
+    const found = ofMine(first.body.items)
+    expect(found.length).toBeLessThan(whole.length)
+    expect(found.length).toBeGreaterThan(0)
+    expect(first.body.nextCursor).not.toBeNull()
+    expect(ofMine(await duplicates(owner(), 50))).toEqual(whole)
+  } finally {
+    clock.mockRestore()
+  }
 })
 
 describe('merging', () => {

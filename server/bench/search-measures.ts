@@ -64,6 +64,7 @@ function measuresOf({ tenant, samples }: Asking): Measure[] {
     same('contacts of a location: count', listed(`${module}/count`, { locationId })),
     same('records search: page 100', searched({ page: 100 })),
     same('possible duplicates: first page', listed(`${module}/duplicates`, {})),
+    same('types of contacts', listed(`${module}/types`, {})),
     ...(Object.keys(kinds) as Kind[]).flatMap((kind) => [
       each(kind, 'contacts', (search) => listed(module, { search })),
       each(kind, 'contacts, count', (search) => listed(`${module}/count`, { search })),

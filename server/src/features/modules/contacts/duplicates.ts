@@ -1,7 +1,9 @@
 import { type Context, operation } from '../../../shared/context.ts'
-import { pageOf } from '../../../shared/cursors.ts'
+import { parseQuery } from '../../../shared/records/query.ts'
+import { findPage } from '../../../shared/records/read-store.ts'
 import type { RecordRow } from '../../../shared/records/record.ts'
 import type { RecordScope } from '../../../shared/records/scope.ts'
+import { positionOf } from '../../../shared/records/sort.ts'
 import { foldForSearch } from '../../../shared/search-text.ts'
 import { basePath, moduleScope, readingOf } from '../declaration.ts'
 import { contacts } from '../descriptors/contacts.ts'
@@ -9,7 +11,7 @@ import { rowOf } from '../row.ts'
 import { ModuleParams } from '../schemas.ts'
 import { isOlder, Pairs, type Reachable, reachable, sharedReasons } from './rules.ts'
 import * as schema from './schema.ts'
-import { findByPrimary, findNewest, findSimilar } from './store.ts'
+import { findByPrimary, findSimilar } from './store.ts'
 
 const pageSizeDefault = 20
 
@@ -38,16 +40,12 @@ export const listDuplicates = operation({
 
   async handler(context: Context, { query }) {
     const scope = await moduleScope(context, contacts)
-    const { tx, caller, access } = scope
-    const list = ['duplicates', caller.organizationId]
-    const positionOf = (row: RecordRow) => [row.created_at, row.record_id]
-    const { rows, nextCursor } = await pageOf(
-      context.cursors,
-      list,
-      { pageSize: pageSizeDefault, ...query },
-      (before, limit) => findNewest(tx, caller, access, before, limit),
-      positionOf,
-    )
+    const { cursors } = context
+    const { cursor, pageSize = pageSizeDefault } = query
+    const list = ['duplicates', scope.caller.organizationId]
+    const position = cursor === undefined ? undefined : cursors.open(list, cursor)
+    const newest = { ...parseQuery({ pageSize }, scope, cursors), position }
+    const { rows, next } = await findPage(scope.tx, scope.caller, newest)
     const all = rows.map((row) => told(row, scope))
     const { byName, count } = await similarOnes(scope, all)
     const pairs = await pairsOf(scope, all.slice(0, count), byName)
@@ -55,9 +53,8 @@ export const listDuplicates = operation({
       contacts: both.map(({ recordId, displayName }) => ({ recordId, displayName })),
       ...pair,
     }))
-    const isCut = count < rows.length
-    const next = isCut ? context.cursors.seal(list, positionOf(rows[count - 1]!)) : nextCursor
-    return { status: 200, body: { items, nextCursor: next } }
+    const ended = count < rows.length ? positionOf(newest.sort, rows[count - 1]!) : next
+    return { status: 200, body: { items, nextCursor: ended ? cursors.seal(list, ended) : null } }
   },
 })
 

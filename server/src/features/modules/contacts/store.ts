@@ -33,21 +33,6 @@ export function findTypes(
     GROUP BY ${column(field)} ORDER BY ${column(field)} LIMIT ${limit}`)
 }
 
-/** Live contacts in the order in which they were made, the newest first. */
-export function findNewest(
-  tx: Tx,
-  caller: Caller,
-  { object, readable }: ObjectAccess,
-  before: readonly string[] | null,
-  limit: number,
-): Promise<RecordRow[]> {
-  const older = before ? sql`AND (t.created_at, t.record_id) < (${before[0]}::timestamptz, ${before[1]}::uuid)` : empty
-  return tx.rows<RecordRow>(sql`
-    SELECT ${raw(columnsOf(readable, 't'))} FROM ${raw(object.table)} t
-    WHERE ${visible(caller, 't')} AND t.archived_at IS NULL ${older}
-    ORDER BY t.created_at DESC, t.record_id DESC LIMIT ${limit}`)
-}
-
 /** How many contacts with one address or number are looked at. */
 const sharersMax = 500
 

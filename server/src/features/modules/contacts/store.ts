@@ -1,7 +1,7 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../../kernel/caller.ts'
 import type { Tx } from '../../../kernel/transaction.ts'
-import { visible } from '../../../shared/access/envelope.ts'
+import { visible, visibleParts } from '../../../shared/access/envelope.ts'
 import type { ObjectAccess } from '../../../shared/access/permissions.ts'
 import type { ObjectDefinition } from '../../../shared/catalogue/catalogue.ts'
 import type { Field } from '../../../shared/catalogue/field.ts'
@@ -27,10 +27,13 @@ export function findTypes(
   limit: number,
 ): Promise<TypeRow[]> {
   const later = after === undefined ? empty : sql`AND ${column(field)} > ${after}`
+  const parts = visibleParts(caller, 't').map(
+    (part) => sql`SELECT ${column(field)} AS type, count(*) AS count FROM ${raw(object.table)} t
+      WHERE ${part} AND t.archived_at IS NULL AND ${column(field)} IS NOT NULL ${later} GROUP BY 1`,
+  )
   return tx.rows<TypeRow>(sql`
-    SELECT ${column(field)} AS "contactTypeId", count(*) AS "totalRecords" FROM ${raw(object.table)} t
-    WHERE ${visible(caller, 't')} AND t.archived_at IS NULL AND ${column(field)} IS NOT NULL ${later}
-    GROUP BY ${column(field)} ORDER BY ${column(field)} LIMIT ${limit}`)
+    SELECT type AS "contactTypeId", sum(count)::bigint AS "totalRecords" FROM (${join(parts, ' UNION ALL ')}) AS p
+    GROUP BY type ORDER BY type LIMIT ${limit}`)
 }
 
 /** How many contacts with one address or number are looked at. */

@@ -1,11 +1,12 @@
 import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../../kernel/caller.ts'
 import type { Tx } from '../../../kernel/transaction.ts'
-import { visible, visibleParts } from '../../../shared/access/envelope.ts'
+import { visible } from '../../../shared/access/envelope.ts'
 import type { ObjectAccess } from '../../../shared/access/permissions.ts'
 import type { ObjectDefinition } from '../../../shared/catalogue/catalogue.ts'
 import type { Field } from '../../../shared/catalogue/field.ts'
 import { comparedColumn, foldedExpression } from '../../../shared/modelling/physical-table.ts'
+import { amongFewOf } from '../../../shared/records/read-store.ts'
 import { columnsOf, type RecordRow } from '../../../shared/records/record.ts'
 
 /** Every SQL statement of contacts' own operations. */
@@ -18,22 +19,20 @@ export interface TypeRow {
 }
 
 /** The types that live contacts of the caller have, alphabetical. */
-export function findTypes(
+export async function findTypes(
   tx: Tx,
   caller: Caller,
-  { object }: ObjectAccess,
+  access: ObjectAccess,
   field: Field,
   after: string | undefined,
   limit: number,
 ): Promise<TypeRow[]> {
   const later = after === undefined ? empty : sql`AND ${column(field)} > ${after}`
-  const parts = visibleParts(caller, 't').map(
-    (part) => sql`SELECT ${column(field)} AS type, count(*) AS count FROM ${raw(object.table)} t
-      WHERE ${part} AND t.archived_at IS NULL AND ${column(field)} IS NOT NULL ${later} GROUP BY 1`,
-  )
+  const few = await amongFewOf(tx, caller, access)
   return tx.rows<TypeRow>(sql`
-    SELECT type AS "contactTypeId", sum(count)::bigint AS "totalRecords" FROM (${join(parts, ' UNION ALL ')}) AS p
-    GROUP BY type ORDER BY type LIMIT ${limit}`)
+    SELECT ${column(field)} AS "contactTypeId", count(*) AS "totalRecords" FROM ${raw(access.object.table)} t
+    WHERE ${visible(caller, 't')} AND t.archived_at IS NULL AND ${column(field)} IS NOT NULL ${later}${few}
+    GROUP BY ${column(field)} ORDER BY ${column(field)} LIMIT ${limit}`)
 }
 
 /** How many contacts with one address or number are looked at. */

@@ -101,7 +101,10 @@ async function loaded(connection: ConnectionSettings, dataDir: string): Promise<
   return made
 }
 
-/** Reads what is asked for once from end to end: what comes from a disk says more of the disk than of the service. */
+/**
+ * Reads what is asked for once from end to end, and its indexes: what comes from a disk says more of the disk than of the
+ * service.
+ */
 async function warm(connection: ConnectionSettings, { contacts, organization }: Tenant): Promise<void> {
   const client = new pg.Client(connection)
   await client.connect()
@@ -113,6 +116,13 @@ async function warm(connection: ConnectionSettings, { contacts, organization }: 
       organization.organizationId,
     ])
   }
+  await client.query('CREATE EXTENSION IF NOT EXISTS pg_prewarm')
+  await client.query(
+    `SELECT pg_prewarm(i.indexrelid, CASE WHEN i.indrelid = $1::regclass THEN 'read' ELSE 'buffer' END)
+     FROM pg_index i WHERE i.indrelid IN ($1::regclass, ('portico.' || portico.search_part($2))::regclass)`,
+    [contacts.table, organization.organizationId],
+  )
+  await client.query(`SELECT pg_prewarm('portico.' || portico.search_part($1))`, [organization.organizationId])
   await client.end()
 }
 

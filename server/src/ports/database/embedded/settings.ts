@@ -14,7 +14,8 @@ export function serverArguments(clusterDir: string, endpoint: Endpoint, memoryBy
     max_connections: 100,
     // Schemas have a table per object, and one transaction (a migration, a backup) may lock all of them.
     max_locks_per_transaction: 256,
-    shared_buffers: `${Math.min(256, Math.max(16, Math.floor(memoryBytes / 4 / megabyte)))}MB`,
+    // The rest is for the service, and for the operating system, which keeps what is read as well.
+    shared_buffers: `${Math.min(2048, Math.max(16, Math.floor(memoryBytes / 8 / megabyte)))}MB`,
     random_page_cost: 1.1, // solid-state disks
     jit: 'off', // queries are short; compiling one costs more than it saves
     compute_query_id: 'off',

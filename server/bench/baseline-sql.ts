@@ -58,7 +58,8 @@ const create = (table: string) => `
     INSERT INTO portico.record_history (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id)
     VALUES ($1, $2, 1, ${now}, 'created', 'credential', $4)),
   document AS (
-    INSERT INTO portico.search_document (organization_id, object_id, record_id, content) VALUES ($1, $3, $2, $5)),
+    INSERT INTO portico.search_document (organization_id, object_id, record_id, content, created_at)
+    VALUES ($1, $3, $2, $5, ${now})),
   event AS (
     INSERT INTO ${outbox}
     VALUES ($1, $13, 'record.created', '2026-11-20', 'record', 'credential', $4, $14, ${now}, $2, $3, $15))
@@ -77,8 +78,8 @@ const batch = (table: string) => `
     INSERT INTO portico.record_history (organization_id, record_id, revision, changed_at, operation, actor_kind, actor_id)
     SELECT $1, record_id, 1, ${now}, 'created', 'credential', $3 FROM input),
   document AS (
-    INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
-    SELECT $1, $2, record_id, document FROM input),
+    INSERT INTO portico.search_document (organization_id, object_id, record_id, content, created_at)
+    SELECT $1, $2, record_id, document, ${now} FROM input),
   event AS (
     INSERT INTO ${outbox}
     SELECT $1, $5, 'record.created', '2026-11-20', 'record', 'credential', $3, event_id, ${now}, record_id, $2, event

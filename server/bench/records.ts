@@ -78,8 +78,8 @@ async function besideDeals(client: pg.Client, { deal }: Tenant, organizationId: 
     [organizationId],
   )
   await client.query(
-    `INSERT INTO portico.search_document (organization_id, object_id, record_id, content)
-     SELECT $1, $2, record_id, $3 || lower(name) FROM seed`,
+    `INSERT INTO portico.search_document (organization_id, object_id, record_id, content, created_at)
+     SELECT $1, $2, record_id, $3 || lower(name), now() FROM seed`,
     [organizationId, objectId, searchTag],
   )
 }

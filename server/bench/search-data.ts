@@ -151,7 +151,7 @@ function documentsSql({ contacts }: Tenant): string {
   )
   const digitsOf = (tag: string, o: string) => `coalesce(${tag} || nationals[${o}], '')`
   return `INSERT INTO portico.search_document (organization_id, object_id, record_id, content, title,
-      owner_user_id, data_role_id, location_id, participant_ids, updated_at)
+      owner_user_id, data_role_id, location_id, participant_ids, updated_at, created_at)
     SELECT $1, $7, record_id, substr(${name} || ${plain('name')}
         || coalesce(E'\\x1f' || $9 || ${plain('first')} || E'\\x1f' || $10 || ${plain('family')}, '') || ${company} || ${plain('company')}
         || E'\\x1f' || $11 || array_to_string(emails, E'\\x1f' || $11)
@@ -159,5 +159,5 @@ function documentsSql({ contacts }: Tenant): string {
             FROM generate_subscripts(numbers, 1) AS o, (SELECT E'\\x1f' || $12 AS p) AS tag)
         || ${email} || emails[1] || ${phone} || '+' || digits[1] || ${phone} || digits[1] || ${digitsOf(phone!, '1')}, 2),
       ${plain('name')}, ${placement.owner}, ${placement.role}, ${placement.location},
-      CASE WHEN n % 1000 = 4 THEN ARRAY[$8::uuid] ELSE '{}' END, at FROM person`
+      CASE WHEN n % 1000 = 4 THEN ARRAY[$8::uuid] ELSE '{}' END, at, at FROM person`
 }

@@ -46,6 +46,7 @@ const filter = { field: 'stage', op: 'eq', value: 'won' }
 test.each([
   ['owner', 'created_desc', {}],
   ['owner', 'created_asc', { filter }],
+  ['owner', 'created_asc', {}],
   ['owner', 'updated_desc', {}],
   ['sales', 'created_desc', { filter }],
   ['sales', 'created_asc', {}],
@@ -82,13 +83,16 @@ test('records of another organization hold no words, whoever knows their ids', a
       await admin.query('SET LOCAL ROLE portico_app')
       await admin.query(`SELECT set_config('portico.organization_id', $1, true)`, [organizationId])
       const { rows: found } = await admin.query(
-        `SELECT cardinality(portico.search_among($1, $2, $3, '{%earliest%}', NULL, NULL, 1000)) AS held`,
+        `SELECT cardinality(portico.search_among($1, $2, $3, '{%earliest%}', NULL, NULL, 1000)) AS among,
+          (SELECT count(*) FROM portico.search_in_order(json_populate_record(NULL::portico.search_question, json_build_object(
+            'organization', $1::uuid, 'objects', ARRAY[$2::uuid], 'tags', ARRAY[NULL], 'patterns', ARRAY['%earliest%'])),
+            true, NULL, NULL, 0, 1000))::int AS "inOrder"`,
         [a.organizationId, rows[0].id, records.map((one) => one.recordId)],
       )
       await admin.query('ROLLBACK')
-      return found[0].held
+      return found[0]
     }
-    expect(await held(a.organizationId)).toBe(60)
-    expect(await held(b.organizationId)).toBe(0)
+    expect(await held(a.organizationId)).toEqual({ among: 60, inOrder: 60 })
+    expect(await held(b.organizationId)).toEqual({ among: 0, inOrder: 0 })
   })
 })

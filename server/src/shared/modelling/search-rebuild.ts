@@ -59,9 +59,9 @@ async function rebuildBatch(
   await tx.rows(sql`DELETE FROM portico.search_document
     WHERE organization_id = ${organizationId} AND record_id = ANY (${rows.map((row) => row.record_id)}::uuid[])`)
   await tx.rows(sql`INSERT INTO portico.search_document (organization_id, object_id, record_id, content, title,
-      owner_user_id, data_role_id, location_id, updated_at, participant_ids)
+      owner_user_id, data_role_id, location_id, updated_at, created_at, participant_ids)
     SELECT t.organization_id, ${object.objectId}, t.record_id, r.content, r.title,
-      t.owner_user_id, t.data_role_id, t.location_id, t.updated_at,
+      t.owner_user_id, t.data_role_id, t.location_id, t.updated_at, t.created_at,
       ARRAY(SELECT p.user_id FROM portico.record_participant p
         WHERE p.organization_id = ${organizationId} AND p.record_id = t.record_id)
     FROM json_to_recordset(${JSON.stringify(documents)}::json) AS r ("recordId" uuid, content text, title text)

@@ -152,9 +152,10 @@ function documentChange(
   // Not `excluded.content`: that would read the column, which nobody but the functions of search may (migration 0002).
   return sql`, document AS (
     INSERT INTO portico.search_document (organization_id, object_id, record_id, content, title,
-      owner_user_id, data_role_id, location_id, participant_ids, updated_at)
+      owner_user_id, data_role_id, location_id, participant_ids, updated_at, created_at)
     VALUES (${caller.organizationId}::uuid, ${object.objectId}::uuid, ${before.record_id}::uuid, ${content}, ${title},
-      ${ownerUserId}::uuid, ${dataRoleId}::uuid, ${locationId}::uuid, ${participants ?? present}, ${now})
+      ${ownerUserId}::uuid, ${dataRoleId}::uuid, ${locationId}::uuid, ${participants ?? present}, ${now},
+      ${before.created_at}::timestamptz)
     ON CONFLICT (organization_id, record_id) DO UPDATE SET content = ${content}, title = ${title}, ${envelope}${newParticipants})`
 }
 

@@ -93,9 +93,9 @@ function insertionText(object: ObjectDefinition, participated: boolean): string 
       SELECT $1::uuid, record_id, 1, ${now}, 'created', $4::text, $5::text FROM input),
     document AS (
       INSERT INTO portico.search_document (organization_id, object_id, record_id, content, title,
-        owner_user_id, data_role_id, location_id, participant_ids, updated_at)
+        owner_user_id, data_role_id, location_id, participant_ids, updated_at, created_at)
       SELECT $1::uuid, $3::uuid, record_id, document, title, owner_user_id, data_role_id, location_id,
-        coalesce(participants, '{}'), ${now} FROM input WHERE document IS NOT NULL)
+        coalesce(participants, '{}'), ${now}, ${now} FROM input WHERE document IS NOT NULL)
     ${participated ? participants : ''}
     ${numbered.map(numbering).join('')}
     INSERT INTO ${object.table} AS t (organization_id, record_id, owner_user_id, data_role_id, location_id, external_key,

@@ -69,12 +69,32 @@ export async function findPage(tx: Tx, caller: Caller, query: RecordQuery): Prom
   const isWalked = words !== undefined && words.patterns.length > 0 && isInOrder(query, caller)
   // By when a record was made or changed there is one region: neither is ever empty.
   const walked = isWalked ? await walkToPage(tx, caller, query, after[0]!) : undefined
-  const rows = walked ?? (await readPage(tx, caller, query, after))
+  const rows =
+    walked ?? (await (isSearched(query) ? searchPage(tx, caller, query) : readPage(tx, caller, query, after)))
   const hasMore = rows.length > pageSize
   if (hasMore) rows.pop()
   const last = rows.at(-1)
   const next = hasMore && last ? positionOf(sort, last) : undefined
   return { rows, hasMore, next }
+}
+
+/** Do the documents alone tell which records are on the page? They know who may see a record, and when it was made. */
+function isSearched(query: RecordQuery): boolean {
+  const { words, filter } = query
+  return words !== undefined && words.patterns.length > 0 && filter === undefined && isByCreation(query)
+}
+
+/** The rows of the page and the one behind it. Of all that hold the words no other row is read. */
+function searchPage(tx: Tx, caller: Caller, query: RecordQuery): Promise<RecordRow[]> {
+  const { words, access, sort, position, page = 1, pageSize } = query
+  const [at, recordId] = position ?? [null, null]
+  return tx.rows<RecordRow>(sql`
+    WITH found AS MATERIALIZED (SELECT portico.search_in_order(${exactly(words!, access, caller)},
+      ${sort.columns[0]!.descending}::boolean, ${at}::timestamptz, ${recordId}::uuid,
+      ${(page - 1) * pageSize}::integer, ${pageSize + 1}::integer) AS record_id)
+    ${rowOf(query)} FROM ${raw(access.object.table)} t
+    WHERE ${visible(caller, 't')} AND t.record_id = ANY (ARRAY(SELECT record_id FROM found))
+    ORDER BY ${orderBy(sort, 't')}`)
 }
 
 /** The rows of the page and the one behind it, from `after` on: one region or two, each behind the one before. */

@@ -1,4 +1,4 @@
-import sql, { empty, join, raw, type Sql } from 'sql-template-tag'
+import sql, { join, raw, type Sql } from 'sql-template-tag'
 import type { Caller } from '../../kernel/caller.ts'
 import type { Tx } from '../../kernel/transaction.ts'
 import { visibleParts } from '../access/envelope.ts'
@@ -92,14 +92,20 @@ function walkSql(caller: Caller, query: RecordQuery, after: Sql, reach: number):
   const parts = visibleParts(caller, 't').map(
     (part) => sql`FROM ${table} t WHERE ${part} AND t.archived_at IS NULL${after}`,
   )
-  const filtered = filter
-    ? sql`JOIN ${own} AND t.record_id = w.record_id WHERE ${conditionSql(filter, 't', caller)}`
-    : empty
-  return sql`WITH walked AS MATERIALIZED (${firstOfParts(parts, sort, reach, sql`LIMIT ${reach}`)}),
-    found AS MATERIALIZED (SELECT portico.search_among(${caller.organizationId}, ${access.object.objectId},
-      ARRAY(SELECT w.record_id FROM walked w ${filtered} ORDER BY ${orderBy(sort, 'w')}),
-      ${patterns as string[]}, ${digits}, ${searchTagsOf(access)}, ${page * pageSize + 1}::integer) AS ids)
-    ${rowOf(query)}, (SELECT count(*) FROM walked) AS walked, cardinality(f.ids) AS held
+  const walked = sql`(${firstOfParts(parts, sort, reach, sql`LIMIT ${reach}`)}) AS w`
+  const idsOf = (from: Sql) => sql`ARRAY(SELECT w.record_id FROM ${from} ORDER BY ${orderBy(sort, 'w')}) AS ids`
+  const matching = sql`walked w JOIN ${own} AND t.record_id = w.record_id`
+  // Without a filter they are listed once, as an array that knows how many there are.
+  const listed = filter
+    ? sql`WITH walked AS MATERIALIZED (SELECT * FROM ${walked}),
+      listed AS MATERIALIZED (SELECT ${idsOf(sql`${matching} WHERE ${conditionSql(filter, 't', caller)}`)},
+        (SELECT count(*) FROM walked) AS walked),`
+    : sql`WITH ids AS MATERIALIZED (SELECT ${idsOf(walked)}),
+      listed AS MATERIALIZED (SELECT ids, cardinality(ids) AS walked FROM ids),`
+  return sql`${listed}
+    found AS MATERIALIZED (SELECT walked, portico.search_among(${caller.organizationId}, ${access.object.objectId}, ids,
+      ${patterns as string[]}, ${digits}, ${searchTagsOf(access)}, ${page * pageSize + 1}::integer) AS ids FROM listed)
+    ${rowOf(query)}, f.walked, cardinality(f.ids) AS held
     FROM found f LEFT JOIN ${own} AND t.record_id = ANY (f.ids[${(page - 1) * pageSize + 1}::integer : ${page * pageSize + 1}::integer])
     ORDER BY ${orderBy(sort, 't')}`
 }

@@ -84,18 +84,6 @@ export async function findSubscriptions(tx: Tx, events: readonly MovedEvent[]): 
   return rows.map(({ events, ...row }) => ({ ...row, wanted: wantedOf(events) }))
 }
 
-/** Without the credential that it was saved with nobody can say what it may know. One that was saved anew meanwhile has another. */
-export async function disableForLostCredential(
-  tx: Tx,
-  { organizationId, subscriptionId, keyId }: SubscriptionRow,
-  at: string,
-): Promise<void> {
-  await tx.rows(sql`UPDATE portico.webhook_subscription
-    SET enabled = false, disabled_reason = 'credential_revoked', disabled_at = ${at}, updated_at = ${at},
-      revision = revision + 1
-    WHERE organization_id = ${organizationId} AND subscription_id = ${subscriptionId} AND enabled AND key_id = ${keyId}`)
-}
-
 export interface NewDelivery {
   readonly organization_id: string
   readonly delivery_id: string

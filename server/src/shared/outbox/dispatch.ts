@@ -4,9 +4,9 @@ import type { Tx } from '../../kernel/transaction.ts'
 import type { Database } from '../database/database.ts'
 import type { Log } from '../log.ts'
 import { wantsSubject, wantsType } from './choices.ts'
+import { disableSubscription } from './disable.ts'
 import { type EventHead, knowable, type Standing } from './disclosure.ts'
 import {
-  disableForLostCredential,
   findSubscriptions,
   insertDeliveries,
   moveEvents,
@@ -72,7 +72,8 @@ async function fanOut(tx: Tx, parts: Parts, events: readonly MovedEvent[]): Prom
   for (const { subscription, matching } of wanted) {
     const standing = standingOf.get(holderKey(subscription))
     if (!standing) {
-      await disableForLostCredential(tx, subscription, createdAt)
+      // Without the credential that it was saved with nobody can say what it may know.
+      await disableSubscription(tx, subscription, 'credential_revoked', clock.now())
       continue
     }
     const asked = matching.filter((event) => isTest(event) || wantsSubject(subscription.wanted, event, standing))

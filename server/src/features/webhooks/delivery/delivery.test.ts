@@ -176,6 +176,16 @@ test('a receiver that is gone for good gets nothing more', async () => {
   await bed.emit()
   await worker.deliverAll()
   expect(await bed.subscription(subscriptionId)).toMatchObject({ enabled: false, disabledReason: 'gone' })
+  const entries = await bed.database.as('portico_owner', (tx) =>
+    tx.rows(sql`SELECT actor_kind AS kind, actor_id AS id, action, after, target_organization_id AS "organizationId"
+      FROM portico.audit_entry WHERE target_id = ${subscriptionId}`),
+  )
+  expect(entries).toEqual([
+    {
+      ...{ kind: 'system', id: 'webhooks', action: 'webhook_subscription.disabled' },
+      ...{ after: { enabled: false, disabledReason: 'gone' }, organizationId: bed.a.organizationId },
+    },
+  ])
   expect((await bed.deliveries(subscriptionId)).map(({ category }) => category)).toEqual(['success', 'gone'])
   await bed.emit()
   await worker.deliverAll()

@@ -154,7 +154,10 @@ test('a page of duplicates that takes long ends where it has come to, and the ne
   expect(whole.length).toBeGreaterThan(8)
   // Each look at the clock is two seconds later.
   let seconds = 0
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (seconds += 2) * 1000)
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+    seconds += 2
+    return seconds * 1000
+  })
   try {
     const first = await contacts.as<List<Pair>>(owner(), 'ContactsListDuplicates', { query: { pageSize: '50' } })
     const found = ofMine(first.body.items)

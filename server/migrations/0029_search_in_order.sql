@@ -19,9 +19,17 @@ BEGIN
       WHERE d.organization_id = $1 AND d.object_id = $2 AND t.organization_id = $1 AND t.record_id = d.record_id
     $statement$, place.records) USING place.organization_id, place.object_id;
   END LOOP;
+  -- Of records that are gone there should be none.
+  FOR place IN SELECT organization_id FROM portico.organization
+  LOOP
+    PERFORM set_config('portico.organization_id', place.organization_id::text, true);
+    UPDATE portico.search_document SET created_at = updated_at
+      WHERE organization_id = place.organization_id AND created_at IS NULL;
+  END LOOP;
   PERFORM set_config('portico.organization_id', '', true);
 END $$;
-ALTER TABLE portico.search_document ALTER COLUMN created_at SET NOT NULL;
+-- The default is for processes of the release before, as long as there are some.
+ALTER TABLE portico.search_document ALTER COLUMN created_at SET DEFAULT now(), ALTER COLUMN created_at SET NOT NULL;
 CREATE INDEX search_document_words ON portico.search_document
   USING gin (organization_id, object_id, audience, content gin_trgm_ops, title gin_trgm_ops);
 

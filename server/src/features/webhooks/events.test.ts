@@ -1,7 +1,9 @@
+import sql from 'sql-template-tag'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { issueCredential } from '../../../test/support/tenants.ts'
 import type { RecordView } from '../../shared/records/record.ts'
+import { lookedAtMax } from './event-store.ts'
 import { type FeedItem, refusal, type WebhookClient, webhookClient } from './testing.ts'
 
 let service: TestService
@@ -212,6 +214,30 @@ describe('what the credential may not read is not in it', () => {
     expect((await foreign.events({ pageSize: 200 })).text).not.toContain(word)
     expect(refusal(await foreign.events({ cursor: await latest() }))).toEqual([400, 'cursor_mismatch', 'cursor'])
   })
+})
+
+test('what is rare among very many is found in several answers, none of which looks at all of them', async () => {
+  const start = await latest()
+  const { organizationId } = service.app.organizations.a
+  await service.db.database.as('portico_system', (tx) =>
+    tx.rows(sql`INSERT INTO portico.event (organization_id, event_id, position, app_id, event_key, event_version, occurred_at,
+        subject_type, subject_id, actor_kind, actor_id, data)
+      SELECT ${organizationId}, portico.uuid_at(now() - interval '1 hour' + n * interval '1 millisecond'),
+        nextval('portico.event_position'), ${service.app.appId}, 'user.created', '2026-09-14', now(), 'user',
+        ${organizationId}, 'system', 'test', '{}'
+      FROM generate_series(1, ${lookedAtMax + 10}) AS n`),
+  )
+  const id = await createDeal('Behind very many')
+  await dispatch()
+  const query = { eventKey: 'record.created' }
+  const first = (await live.events({ ...query, cursor: start })).json
+  expect(first).toMatchObject({ items: [], hasMore: true })
+  const second = (await live.events({ ...query, cursor: first.nextCursor })).json
+  expect(second).toMatchObject({ items: [{ subject: { id } }], hasMore: false })
+  expect((await live.events({ ...query, cursor: second.nextCursor })).json).toMatchObject({ items: [], hasMore: false })
+  await service.db.database.as('portico_system', (tx) =>
+    tx.rows(sql`DELETE FROM portico.event WHERE actor_id = 'test'`),
+  )
 })
 
 test('a reader misses nothing of what commits while it reads, and gets nothing twice', async () => {

@@ -89,15 +89,21 @@ holds as long. \`eventKey\` and \`objectKey\` may change from one request to the
     const objectIds = (objectKeys ?? [...objects.keys()]).map((key) => objects.get(key)!.object.objectId)
     // One more than asked for tells whether there is more; none where it begins after the latest.
     const limit = start === 'latest' ? 0 : pageSize + 1
-    const { rows, latest } = await findEvents(tx, caller, { afterPosition, eventKeys, objectIds, objectKeys, limit })
+    const { rows, end, isCut } = await findEvents(tx, caller, {
+      afterPosition,
+      eventKeys,
+      objectIds,
+      objectKeys,
+      limit,
+    })
     const page = rows.slice(0, pageSize)
-    const hasMore = rows.length > pageSize
-    const position = hasMore ? page.at(-1)!.position : Math.max(latest, afterPosition)
+    const isFull = rows.length > pageSize
+    const position = isFull ? page.at(-1)!.position : Math.max(end, afterPosition)
     // The transaction at hand is bound to the organisation already.
     const events = await knowable({ inOrganization: (_, work) => work(tx) }, standing, page)
     const items = events.map((event) => envelopeOf(event, standing))
     const nextCursor = cursors.seal(feedOf(context), [String(position), new Date(now).toISOString()])
-    return { status: 200, body: { items, nextCursor, hasMore } }
+    return { status: 200, body: { items, nextCursor, hasMore: isFull || isCut } }
   },
 })
 

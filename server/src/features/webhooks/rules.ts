@@ -36,7 +36,7 @@ export function requireEventType(eventKey: string, field: string): EventType {
 
 /**
  * Throws unless the caller may have all of these events, once each, in a subscription of that scope. `readable`: the keys of
- * the objects that it may read.
+ * the objects that it may read, or finds in the subscription already.
  */
 export function requireEvents(
   events: readonly EventChoice[],

@@ -30,7 +30,7 @@ const scope = Type.Enum([...scopes], {
 export const objectKey = Type.String({
   minLength: 1,
   maxLength: 50,
-  pattern: '^\\w+$',
+  pattern: '^[a-z][a-z0-9-]*$',
   description: 'The key of an object, or of a native module.',
   examples: ['deal'],
 })

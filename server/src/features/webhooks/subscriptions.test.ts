@@ -241,6 +241,20 @@ describe('objects of an event', () => {
     expect((await live.put(subscriptionId)).json.events).toEqual([recordUpdated])
   })
 
+  test('that are gone by now do not keep anybody from saving the rest', async () => {
+    const events = [{ ...recordUpdated, objectKeys: ['deal'] }]
+    const { subscriptionId } = await made({ events })
+    const gone = [{ ...recordUpdated, objectKeys: ['sales-order'] }]
+    expect(refusal(await live.put(subscriptionId, { events: gone }))).toEqual([
+      ...[400, 'validation_failed', 'events[0].objectKeys[0]'],
+    ])
+    await inA((tx) => tx.rows(sql`UPDATE portico.webhook_subscription SET events = ${JSON.stringify(gone)}`))
+    expect((await live.put(subscriptionId, { events: gone, displayName: 'Renamed' })).json).toMatchObject({
+      displayName: 'Renamed',
+      events: gone,
+    })
+  })
+
   test.each([
     ['an object that is not there', ['deal', 'deel'], 'record.updated', 'events[0].objectKeys[1]'],
     ['none', [], 'record.updated', 'events[0].objectKeys'],

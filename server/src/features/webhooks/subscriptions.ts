@@ -146,7 +146,9 @@ destination.`,
       throw fail('validation_failed', { field: 'scope', message: 'The scope of a subscription cannot be changed.' })
     }
     rules.requireReach(scope, caller)
-    rules.requireEvents(events, scope, caller, await readableObjects(context))
+    // Objects that are gone by now tell it nothing, and must not keep anybody from saving what is there.
+    const named = before.events.flatMap(({ objectKeys = [] }) => objectKeys)
+    rules.requireEvents(events, scope, caller, [...(await readableObjects(context)), ...named])
     const destinationUrl = rules.acceptedUrl(destinations.check(body.destinationUrl))
     const now = new Date(context.now).toISOString()
     const facts = { displayName, destinationUrl, events, ...rules.stateAfter(before, enabled, now) }

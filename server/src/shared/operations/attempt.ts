@@ -31,17 +31,24 @@ const backoffMs = 2_000
 const backoffMaxMs = 60_000
 const staleMax = 5
 
+/** What whoever started the work may want of it meanwhile. */
+export interface Hold {
+  /** Aborted: to be left at once; what its step has written is undone. */
+  readonly signal: AbortSignal
+  /** Asked at the end of each step: shall it go on later, so that another has its turn? */
+  isToYield(): boolean
+}
+
+class Yielded extends Error {
+  override readonly name = 'Yielded'
+}
+
 class Cancelled extends Error {
   override readonly name = 'Cancelled'
 }
 
-/** Works on a claimed operation until it ends, or until `signal` says that this worker is to leave it. Never rejects. */
-export async function attempt(
-  parts: AttemptParts,
-  kind: WorkKind,
-  claimed: Claimed,
-  signal: AbortSignal,
-): Promise<void> {
+/** Works on a claimed operation until it ends, or until this worker is to leave it. Never rejects. */
+export async function attempt(parts: AttemptParts, kind: WorkKind, claimed: Claimed, hold: Hold): Promise<void> {
   const { database, clock, log } = parts
   const { operationId, organizationId, type, attempts } = claimed
   const about = { operationId, organizationId, type, attempts }
@@ -54,7 +61,7 @@ export async function attempt(
     if (claimed.status === 'cancelling') throw new Cancelled()
     if (attempts > attemptsMax) throw fail('operation_given_up')
     const { status, result, error } = await kind.run(
-      workOf(parts, claimed, signal, (step) => {
+      workOf(parts, claimed, hold, (step) => {
         last = step
       }),
     )
@@ -75,7 +82,7 @@ export async function attempt(
     } else if (error instanceof Cancelled) {
       await end({ status: 'cancelled', result: null, error: null })
       log.info({ ...about, ...last.progress }, 'An operation was cancelled.')
-    } else if (signal.aborted) {
+    } else if (hold.signal.aborted || error instanceof Yielded) {
       await release(database, claimed, clock.now(), true)
     } else if (error instanceof Failure && !isPassing(error)) {
       await failed(error)
@@ -103,7 +110,7 @@ function progressOf({ total, processed, succeeded, failed }: Claimed): Progress 
 function workOf(
   parts: AttemptParts,
   claimed: Claimed,
-  signal: AbortSignal,
+  { signal, isToYield }: Hold,
   onStep: (step: { readonly progress: Progress }) => void,
 ): Work<unknown, unknown> {
   const { database, clock } = parts
@@ -131,6 +138,7 @@ function workOf(
       })
       onStep(step)
       if (status === 'cancelling') throw new Cancelled()
+      if (isToYield()) throw new Yielded()
     },
   }
 }

@@ -59,7 +59,7 @@ export function claimOperations(
           SELECT organization_id, count(*) AS working FROM portico.operation
           WHERE completed_at IS NULL AND status IN ('running', 'cancelling') AND due_at > ${iso(now)} GROUP BY 1),
         waiting AS (
-          SELECT o.organization_id, o.operation_id, o.created_at, coalesce(w.working, 0)
+          SELECT o.organization_id, o.operation_id, o.due_at, coalesce(w.working, 0)
             + row_number() OVER (PARTITION BY o.organization_id ORDER BY o.operation_id) AS turn
           FROM portico.operation o LEFT JOIN working w USING (organization_id)
           WHERE o.completed_at IS NULL AND o.status <> 'receiving' AND o.due_at <= ${iso(now)}
@@ -68,7 +68,8 @@ export function claimOperations(
           SELECT o.organization_id, o.operation_id FROM portico.operation o
           JOIN waiting w USING (organization_id, operation_id)
           WHERE w.turn <= ${perOrganization} AND o.completed_at IS NULL AND o.due_at <= ${iso(now)}
-          ORDER BY w.turn, w.created_at LIMIT ${count} FOR UPDATE OF o SKIP LOCKED)
+          -- Whoever gave up its place was due just now, and comes behind those that waited for it.
+          ORDER BY w.turn, w.due_at, o.operation_id LIMIT ${count} FOR UPDATE OF o SKIP LOCKED)
         UPDATE portico.operation o SET fence = fence + 1, attempts = attempts + 1, due_at = ${iso(now + leaseMs)},
           status = CASE status WHEN 'queued' THEN 'running' ELSE status END,
           started_at = coalesce(started_at, ${iso(now)}::timestamptz(3))

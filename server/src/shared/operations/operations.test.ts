@@ -298,6 +298,41 @@ test('two organizations with long work let a third have its turn, and then go on
   expect(await rowsWritten()).toBe(80)
 })
 
+test('four organizations with one long work each let a fifth have its turn, and lose nothing of a step', async () => {
+  let isShort = false
+  const undone: number[] = []
+  const kind = writing(30, { between: () => (isShort ? undefined : pause(20)), before: (step) => undone.push(step) })
+  const { organizations } = await createTenant(db.database, { organizations: { d: plan, e: plan } })
+  const [fourth, fifth] = await Promise.all(
+    [organizations.d, organizations.e].map(({ users }) => callerOf(db.database, users.owner)),
+  )
+  const busy = [callers.owner, callers.other, callers.third, fourth!]
+  const long = await Promise.all(busy.map((one) => begin(one)))
+  const runner = start([kind])
+  void runner.wake()
+  const startedAt = async (operationId: string, caller: Caller) => (await look(operationId, caller))!.startedAt
+  await until(async () => (await Promise.all(long.map((id, i) => startedAt(id, busy[i]!)))).every((at) => at !== null))
+  now += 1000
+  const late = await begin(fifth!)
+  now += turnMs
+  await until(async () => {
+    void runner.wake()
+    return (await startedAt(late, fifth!)) !== null
+  })
+  expect((await Promise.all(long.map((id, i) => look(id, busy[i]!)))).every((one) => one!.completedAt === null)).toBe(
+    true,
+  )
+  isShort = true
+  await until(async () => {
+    await runner.wake()
+    return (await look(late, fifth!))!.status === 'succeeded'
+  })
+  for (const [i, id] of long.entries())
+    expect(await look(id, busy[i]!)).toMatchObject({ status: 'succeeded', processed: 30 })
+  // No step was begun twice.
+  expect(undone).toHaveLength(5 * 30)
+})
+
 const execute = (text: string, ...values: unknown[]) =>
   asAdministrator(db.connection, (admin) => admin.query(text, values))
 

@@ -24,6 +24,7 @@ interface AtWork {
   readonly claimed: Claimed
   readonly stop: AbortController
   readonly startedAt: number
+  isToYield: boolean
 }
 
 /**
@@ -78,26 +79,33 @@ export function createOperationRunner(parts: AttemptParts, kinds: readonly WorkK
     }
   }
 
-  /** Two organisations with long work would keep all others waiting: the longest at work goes on after their turn. */
+  /**
+   * Organisations with long work would keep all others waiting: at the end of its step one gives up its place, and goes on after
+   * their turn. First one of an organisation that has two, else the longest at work.
+   */
   async function makeRoom(): Promise<void> {
     const all = [...working.values()]
-    if (all.length < atOnceMax || all.some(({ stop }) => stop.signal.aborted)) return
+    if (all.length < atOnceMax || all.some(({ isToYield }) => isToYield)) return
     const now = clock.now()
-    const [longest] = all.toSorted((a, b) => a.startedAt - b.startedAt)
-    if (now - longest!.startedAt < turnMs) return
-    if (await anyKeptWaiting(database, types, now)) longest!.stop.abort()
+    const placesOf = ({ claimed: { organizationId } }: AtWork) =>
+      all.filter((other) => other.claimed.organizationId === organizationId).length
+    const [chosen] = all
+      .filter(({ startedAt }) => now - startedAt >= turnMs)
+      .toSorted((a, b) => placesOf(b) - placesOf(a) || a.startedAt - b.startedAt)
+    if (chosen && (await anyKeptWaiting(database, types, now))) chosen.isToYield = true
   }
 
   function start(claimed: Claimed): void {
     const stop = new AbortController()
-    const startedAt = clock.now()
     if (closed) stop.abort()
-    const done: Promise<void> = attempt(parts, byType.get(claimed.type)!, claimed, stop.signal).finally(() => {
+    const atWork: AtWork = { claimed, stop, startedAt: clock.now(), isToYield: false }
+    const hold = { signal: stop.signal, isToYield: () => atWork.isToYield }
+    const done: Promise<void> = attempt(parts, byType.get(claimed.type)!, claimed, hold).finally(() => {
       working.delete(done)
       // There is room for another one.
       if (!closed) void wake()
     })
-    working.set(done, { claimed, stop, startedAt })
+    working.set(done, atWork)
   }
 
   /** Between steps, and in long ones, somebody has to say that the worker is there; and may learn that it is to stop. */

@@ -60,7 +60,8 @@ const EventRecord = Strict(
     archivedAt: Nullable(Timestamp('When it was archived; null while it is live.')),
     revision: Revision,
   },
-  { title: 'EventRecord', description: 'The record after the change.' },
+  // Not …Record: the records of an object are called by its key and that.
+  { title: 'RecordOfEvent', description: 'The record after the change.' },
 )
 
 const RecordEvent = Strict({ organizationId, record: EventRecord })

@@ -2,6 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { lintProblems, unexplained, violations } from '../../../test/contract-checks.ts'
 import { startTestService, type TestService } from '../../../test/support/service.ts'
 import { issueCredential } from '../../../test/support/tenants.ts'
+import type { Caller } from '../../kernel/caller.ts'
+import { allScopes } from '../../kernel/scopes.ts'
+import { audibleEvents } from '../../shared/outbox/envelope-schema.ts'
 import type { Json } from './json-schema.ts'
 
 /** What the service sends is in the contract too, as far as a subscription of the caller could ask for it. */
@@ -46,9 +49,9 @@ test('every event is described with its headers, its data and an example, in a v
   })
   expect(schemas['RecordUpdatedEvent']!.properties).toMatchObject({
     type: { const: 'record.updated' },
-    data: { properties: { record: { $ref: '#/components/schemas/EventRecord' }, changedFields: { type: 'array' } } },
+    data: { properties: { record: { $ref: '#/components/schemas/RecordOfEvent' }, changedFields: { type: 'array' } } },
   })
-  const { anyOf } = schemas['EventRecord']!.properties['fields'] as { anyOf: Json[] }
+  const { anyOf } = schemas['RecordOfEvent']!.properties['fields'] as { anyOf: Json[] }
   expect(anyOf).toContainEqual({ $ref: '#/components/schemas/DealFields' })
   expect(await violations(document)).toEqual([])
   expect(await lintProblems(text)).toEqual([])
@@ -66,4 +69,15 @@ test('it shows what the credential could subscribe to, and nothing where it coul
   // The same role and scopes, with an envelope: people are not told of.
   const enveloped = await keysOf({ scopes: ['webhooks.read'], envelope: { roles: ['sales'], locations: ['north'] } })
   expect(enveloped).toEqual(['webhook.test'])
+})
+
+test('no schema of an event is called as those of an object are: there may be an object `event`', () => {
+  const titles = new Set<string>()
+  const text = JSON.stringify(audibleEvents({ unrestricted: true, scopes: new Set(allScopes) } as unknown as Caller))
+  JSON.parse(text, (key, value) => {
+    if (key === 'title' && typeof value === 'string') titles.add(value)
+    return value
+  })
+  expect(titles).toContain('RecordOfEvent')
+  expect([...titles].filter((title) => /(Record|Fields|Create|Update)$/.test(title))).toEqual([])
 })

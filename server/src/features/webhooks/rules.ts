@@ -73,6 +73,12 @@ function requireObjects(
     throw fail('validation_failed', { field, message: `${eventKey} is not about records: ask for it without objects.` })
   }
   requireReadable(objectKeys, readable, field)
+  const seen = new Set<string>()
+  for (const [i, objectKey] of objectKeys.entries()) {
+    if (seen.has(objectKey))
+      throw fail('validation_failed', { field: `${field}[${i}]`, message: 'Name each object once.' })
+    seen.add(objectKey)
+  }
 }
 
 /** Throws 400 for the first of the objects that is none of those that the caller may read. */

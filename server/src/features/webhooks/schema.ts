@@ -41,7 +41,6 @@ const EventChoice = Strict({
     Type.Array(objectKey, {
       minItems: 1,
       maxItems: 100,
-      uniqueItems: true,
       description:
         'Of events about records and relationships: only those of these objects, a relationship when either end is. Without it: of every object that the credential may read, also of those that come later.',
       examples: [['deal', 'contacts']],

@@ -258,7 +258,7 @@ describe('objects of an event', () => {
   test.each([
     ['an object that is not there', ['deal', 'deel'], 'record.updated', 'events[0].objectKeys[1]'],
     ['none', [], 'record.updated', 'events[0].objectKeys'],
-    ['one twice', ['deal', 'deal'], 'record.updated', 'events[0].objectKeys'],
+    ['one twice', ['deal', 'deal'], 'record.updated', 'events[0].objectKeys[1]'],
     ['what is no key', ["deal'--"], 'record.updated', 'events[0].objectKeys[0]'],
     ['of an event that is not about records', ['deal'], 'operation.completed', 'events[0].objectKeys'],
   ])('%s is refused', async (_, objectKeys, eventKey, field) => {

@@ -5,6 +5,7 @@ import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { isRunning, signal } from './embedded/processes.ts'
 import { ask } from './embedded/session.ts'
+import { serverArguments } from './embedded/settings.ts'
 import { messageOf, one, type Service, serverOn, until, Workshop } from './embedded/testing.ts'
 
 const workshop = new Workshop()
@@ -193,11 +194,16 @@ describe('what it runs on', () => {
     await server.stop()
   })
 
-  it('takes a quarter of a small memory and never more than 256 MB', async () => {
+  it('takes a quarter of a small memory, an eighth of a large one and never more than 2 GB', async () => {
     const dataDir = await workshop.newData()
     const server = await workshop.start(dataDir, { surroundings: { memoryBytes: 2 ** 28 } })
     expect(await ask(server.connection, 'SHOW shared_buffers')).toEqual([{ shared_buffers: '64MB' }])
     await server.stop()
+    const sharedOf = (memoryBytes: number) =>
+      serverArguments(dataDir, server.connection, memoryBytes).find((one) => one.startsWith('shared_buffers='))
+    expect([2 ** 24, 2 ** 30, 2 ** 31, 2 ** 33, 2 ** 36].map(sharedOf)).toEqual(
+      ['16MB', '256MB', '256MB', '1024MB', '2048MB'].map((size) => `shared_buffers=${size}`),
+    )
   })
 
   it('works in a folder whose name needs quoting', async () => {

@@ -52,7 +52,7 @@ describe('a PostgreSQL left running by a service that was killed', () => {
   it('is restarted when it runs with other settings', async () => {
     const dataDir = await workshop.newData()
     const { pid } = await leaveRunning(dataDir, { memoryBytes: 2 ** 28 })
-    const server = await workshop.start(dataDir)
+    const server = await workshop.start(dataDir, { surroundings: { memoryBytes: 2 ** 30 } })
     expect(isRunning(pid)).toBe(false)
     expect(await ask(server.connection, 'SHOW shared_buffers')).toEqual([{ shared_buffers: '256MB' }])
     await server.stop()

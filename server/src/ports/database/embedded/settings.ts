@@ -8,14 +8,12 @@ import type { Endpoint } from './socket.ts'
  * their own (`DATABASE_URL`).
  */
 export function serverArguments(clusterDir: string, endpoint: Endpoint, memoryBytes: number): string[] {
-  const megabyte = 1024 * 1024
   const settings: Record<string, string | number> = {
     ...listening(endpoint),
     max_connections: 100,
     // Schemas have a table per object, and one transaction (a migration, a backup) may lock all of them.
     max_locks_per_transaction: 256,
-    // The rest is for the service, and for the operating system, which keeps what is read as well.
-    shared_buffers: `${Math.min(2048, Math.max(16, Math.floor(memoryBytes / 8 / megabyte)))}MB`,
+    shared_buffers: `${Math.floor(sharedBytes(memoryBytes) / megabyte)}MB`,
     random_page_cost: 1.1, // solid-state disks
     jit: 'off', // queries are short; compiling one costs more than it saves
     compute_query_id: 'off',
@@ -40,6 +38,18 @@ export function serverArguments(clusterDir: string, endpoint: Endpoint, memoryBy
     ...(process.platform !== 'win32' && { client_connection_check_interval: '2s' }),
   }
   return ['-D', clusterDir, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+}
+
+const megabyte = 1024 * 1024
+
+/**
+ * An eighth of the memory, up to 2 GB, and of a small one a quarter, up to 256 MB. The rest is for the service, and for the
+ * operating system, which keeps what is read as well.
+ */
+function sharedBytes(memoryBytes: number): number {
+  const ofSmall = Math.min(256 * megabyte, memoryBytes / 4)
+  const ofLarge = Math.min(2048 * megabyte, memoryBytes / 8)
+  return Math.max(16 * megabyte, ofSmall, ofLarge)
 }
 
 function listening({ host, port }: Endpoint): Record<string, string | number> {

@@ -38,7 +38,7 @@ const manners =
 const responses = {
   '2XX': { description: 'Received. Answer within 15 seconds; what takes longer belongs after the answer.' },
   410: { description: 'The receiver is gone: its subscription is disabled.' },
-  default: { description: 'Not received: it is sent again later, ten times within three days.' },
+  default: { description: 'Not received: it is sent again later, in ten attempts over some three days.' },
 }
 
 const header = (name: string, description: string, example: string): readonly [string, Json] => [
